@@ -1,7 +1,8 @@
-// Instruction sets that kernel sources are compiled for, one object file each (CMake passes FX_ISA).
+// Instruction sets that kernel sources are compiled for, one object file each (CMake passes
+// FX_ISA).
 //
-// Everything in a kernel source lives in `namespace fornax::FX_ISA_NS` or an anonymous namespace: a weak symbol
-// compiled for x86-64-v4 must never be the one the linker keeps for an older CPU.
+// Everything in a kernel source lives in `namespace fornax::FX_ISA_NS` or an anonymous namespace: a
+// weak symbol compiled for x86-64-v4 must never be the one the linker keeps for an older CPU.
 #pragma once
 
 namespace fornax {
