@@ -1,0 +1,3 @@
+# Install rules. The third-party libraries go to lib/fornax.
+
+include(GNUInstallDirs)

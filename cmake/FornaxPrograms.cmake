@@ -1,0 +1,28 @@
+# bin/fornax from tools/fornax/, bin/fornax-bench from bench/, one program per file of examples/
+# and per other file of tools/.
+
+find_path(FORNAX_CLI11_INCLUDE CLI/CLI.hpp)
+find_path(FORNAX_JSON_INCLUDE nlohmann/json.hpp)
+
+# fornax_program(TARGET SOURCES…): nothing where there are no sources.
+function(fornax_program target)
+  if(NOT ARGN)
+    return()
+  endif()
+  add_executable(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE fornax_options fornax_static fornax_third_party_headers)
+endfunction()
+
+file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/fornax/*.cpp"
+     "${PROJECT_SOURCE_DIR}/tools/fornax*.cpp")
+fornax_program(fornax ${cli_sources})
+file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
+fornax_program(fornax-bench ${bench_sources})
+
+file(GLOB single_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp"
+     "${PROJECT_SOURCE_DIR}/tools/*.cpp")
+list(FILTER single_sources EXCLUDE REGEX "/tools/fornax[^/]*\\.cpp$")
+foreach(source IN LISTS single_sources)
+  cmake_path(GET source STEM name)
+  fornax_program(${name} ${source})
+endforeach()

@@ -1,0 +1,50 @@
+# One GoogleTest program bin/<area>_test per area: tests/<area>_test.cpp, or all of tests/<area>/.
+# What several areas need lies in tests/support/. Each GoogleTest case is a test of ctest.
+
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+set(test_environment OMP_WAIT_POLICY=passive)
+if(FORNAX_SANITIZE MATCHES "address")
+  list(APPEND test_environment ASAN_OPTIONS=detect_stack_use_after_return=1)
+  list(APPEND test_environment UBSAN_OPTIONS=print_stacktrace=1)
+endif()
+
+file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
+if(support_sources)
+  add_library(fornax_test_support STATIC ${support_sources})
+  target_link_libraries(fornax_test_support PRIVATE fornax_options fornax_static GTest::gtest
+                                                    fornax_third_party_headers)
+endif()
+
+# fornax_test(AREA SOURCES…)
+function(fornax_test area)
+  set(target ${area}_test)
+  add_executable(${target} ${ARGN})
+  target_compile_definitions(${target} PRIVATE FX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(
+    ${target} PRIVATE fornax_options $<TARGET_NAME_IF_EXISTS:fornax_test_support> fornax_static
+                      fornax_third_party_headers GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(
+    ${target}
+    DISCOVERY_MODE PRE_TEST
+    TEST_PREFIX "${area}."
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES ENVIRONMENT "${test_environment}" TIMEOUT 600)
+endfunction()
+
+file(GLOB test_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE
+     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/*")
+list(REMOVE_ITEM test_entries support install)
+foreach(entry IN LISTS test_entries)
+  if(entry MATCHES "^(.*)_test\\.cpp$")
+    set(area "${CMAKE_MATCH_1}")
+    file(GLOB area_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${area}/*.cpp")
+    fornax_test(${area} "${PROJECT_SOURCE_DIR}/tests/${entry}" ${area_sources})
+  elseif(IS_DIRECTORY "${PROJECT_SOURCE_DIR}/tests/${entry}")
+    file(GLOB area_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${entry}/*.cpp")
+    if(area_sources AND NOT EXISTS "${PROJECT_SOURCE_DIR}/tests/${entry}_test.cpp")
+      fornax_test(${entry} ${area_sources})
+    endif()
+  endif()
+endforeach()
