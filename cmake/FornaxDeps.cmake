@@ -4,7 +4,6 @@
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
-find_library(FORNAX_GOMP NAMES gomp libgomp.so.1 HINTS ${CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES})
 
 # fornax_import(NAME LIBRARY INCLUDE_DIR): target fornax::NAME for one unpacked shared library.
 function(fornax_import name library include_dir)

@@ -74,7 +74,7 @@ foreach(library IN LISTS fornax_libraries)
   target_link_libraries(
     ${library}
     PRIVATE $<BUILD_INTERFACE:fornax_options>
-    PRIVATE fornax::dnnl fornax::openblas ZLIB::ZLIB Threads::Threads ${FORNAX_GOMP}
+    PRIVATE fornax::dnnl fornax::openblas ZLIB::ZLIB Threads::Threads gomp
             ${CMAKE_DL_LIBS})
 endforeach()
 set_target_properties(fornax_static PROPERTIES EXPORT_NAME fornax)
