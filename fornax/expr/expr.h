@@ -36,17 +36,18 @@ const char* name_of(Kind kind);
 //   Where     a ? b : c, a select: the value not chosen never shows
 //   Cast      to the node's kind; real -> int truncates, NaN and out of range give some int
 //   Call      a row of the special function table, aux = the row
+// clang-format off
 #define FX_PRIMS(X)                                                                                \
-  X(Input, 0)                                                                                      \
-  X(Const, 0)                                                                                      \
+  X(Input, 0) X(Const, 0)                                                                          \
   X(Add, 2) X(Sub, 2) X(Mul, 2) X(Div, 2) X(Neg, 1) X(Abs, 1) X(Sign, 1) X(Min, 2) X(Max, 2)       \
-      X(Fmod, 2) X(Mod, 2) X(Floor, 1) X(Ceil, 1) X(Round, 1) X(Trunc, 1) X(Pow, 2) X(Sqrt, 1)     \
-          X(Exp, 1) X(Exp2, 1) X(Expm1, 1) X(Log, 1) X(Log1p, 1) X(Log2, 1) X(Log10, 1) X(Sin, 1)  \
-              X(Cos, 1) X(Tan, 1) X(Sinh, 1) X(Cosh, 1) X(Tanh, 1) X(Asin, 1) X(Acos, 1)           \
-                  X(Atan, 1) X(Asinh, 1) X(Acosh, 1) X(Atanh, 1) X(Atan2, 2) X(Hypot, 2) X(Erf, 1) \
-                      X(Erfc, 1) X(Copysign, 2) X(Eq, 2) X(Lt, 2) X(Le, 2) X(Not, 1) X(And, 2)     \
-                          X(Or, 2) X(Xor, 2) X(Shl, 2) X(Shr, 2) X(Where, 3) X(Cast, 1)            \
-                              X(Complex, 2) X(Real, 1) X(Imag, 1) X(Conj, 1) X(Call, 2)
+  X(Fmod, 2) X(Mod, 2) X(Floor, 1) X(Ceil, 1) X(Round, 1) X(Trunc, 1) X(Pow, 2) X(Sqrt, 1)         \
+  X(Exp, 1) X(Exp2, 1) X(Expm1, 1) X(Log, 1) X(Log1p, 1) X(Log2, 1) X(Log10, 1)                    \
+  X(Sin, 1) X(Cos, 1) X(Tan, 1) X(Sinh, 1) X(Cosh, 1) X(Tanh, 1)                                   \
+  X(Asin, 1) X(Acos, 1) X(Atan, 1) X(Asinh, 1) X(Acosh, 1) X(Atanh, 1)                             \
+  X(Atan2, 2) X(Hypot, 2) X(Erf, 1) X(Erfc, 1) X(Copysign, 2)                                      \
+  X(Eq, 2) X(Lt, 2) X(Le, 2) X(Not, 1) X(And, 2) X(Or, 2) X(Xor, 2) X(Shl, 2) X(Shr, 2)            \
+  X(Where, 3) X(Cast, 1) X(Complex, 2) X(Real, 1) X(Imag, 1) X(Conj, 1) X(Call, 2)
+// clang-format on
 
 enum class Prim : uint8_t {
 #define FX_PRIM(name, arity) k##name,
@@ -188,20 +189,19 @@ Expr operator|(Expr a, Expr b);
 Expr operator^(Expr a, Expr b);
 Expr operator~(Expr a);
 
-#define FX_EXPR_UNARY(X)                                                                      \
-  X(abs, Abs)                                                                                 \
-  X(sign, Sign)                                                                               \
-  X(floor, Floor) X(ceil, Ceil) X(round, Round) X(trunc, Trunc) X(sqrt, Sqrt) X(exp, Exp)     \
-      X(exp2, Exp2) X(expm1, Expm1) X(log, Log) X(log1p, Log1p) X(log2, Log2) X(log10, Log10) \
-          X(sin, Sin) X(cos, Cos) X(tan, Tan) X(sinh, Sinh) X(cosh, Cosh) X(tanh, Tanh)       \
-              X(asin, Asin) X(acos, Acos) X(atan, Atan) X(asinh, Asinh) X(acosh, Acosh)       \
-                  X(atanh, Atanh) X(erf, Erf) X(erfc, Erfc) X(real, Real) X(imag, Imag)       \
-                      X(conj, Conj)
-#define FX_EXPR_BINARY(X)                                                                     \
-  X(min, Min)                                                                                 \
-  X(max, Max)                                                                                 \
-  X(fmod, Fmod) X(mod, Mod) X(pow, Pow) X(atan2, Atan2) X(hypot, Hypot) X(copysign, Copysign) \
-      X(shl, Shl) X(shr, Shr)
+// clang-format off
+#define FX_EXPR_UNARY(X)                                                                           \
+  X(abs, Abs) X(sign, Sign) X(floor, Floor) X(ceil, Ceil) X(round, Round) X(trunc, Trunc)          \
+  X(sqrt, Sqrt) X(exp, Exp) X(exp2, Exp2) X(expm1, Expm1) X(log, Log) X(log1p, Log1p) X(log2, Log2) \
+  X(log10, Log10) X(sin, Sin) X(cos, Cos) X(tan, Tan) X(sinh, Sinh) X(cosh, Cosh) X(tanh, Tanh)    \
+  X(asin, Asin) X(acos, Acos) X(atan, Atan) X(asinh, Asinh) X(acosh, Acosh) X(atanh, Atanh)        \
+  X(erf, Erf) X(erfc, Erfc) X(real, Real) X(imag, Imag) X(conj, Conj)
+// clang-format on
+// clang-format off
+#define FX_EXPR_BINARY(X)                                                                          \
+  X(min, Min) X(max, Max) X(fmod, Fmod) X(mod, Mod) X(pow, Pow) X(atan2, Atan2)                    \
+  X(hypot, Hypot) X(copysign, Copysign) X(shl, Shl) X(shr, Shr)
+// clang-format on
 
 #define FX_EXPR_FUNCTION(name, prim) \
   inline Expr name(Expr a) { return make(Prim::k##prim, a); }
