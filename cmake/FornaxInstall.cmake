@@ -1,6 +1,6 @@
 # Install rules and the package that find_package(fornax) finds: targets fornax::fornax (static) and
-# fornax::fornax_shared. oneDNN and OpenBLAS are copied to lib/fornax, and everything installed finds
-# them there by a path relative to itself, so the prefix may be moved.
+# fornax::fornax_shared. oneDNN and OpenBLAS are copied to lib/fornax, and everything installed
+# finds them there by a path relative to itself, so the prefix may be moved.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

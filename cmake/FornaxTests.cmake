@@ -51,8 +51,8 @@ endforeach()
 
 if(FORNAX_INSTALL AND FORNAX_BUILD_SHARED AND NOT FORNAX_SANITIZE)
   add_test(NAME install.outside_program
-           COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DSOURCE=${PROJECT_SOURCE_DIR}"
-                   "-DDEPS=${FORNAX_DEPS}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" -P
+           COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}"
+                   "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DDEPS=${FORNAX_DEPS}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" -P
                    "${PROJECT_SOURCE_DIR}/tests/install/run.cmake")
   set_tests_properties(install.outside_program PROPERTIES TIMEOUT 900)
 endif()

@@ -192,10 +192,10 @@ Expr operator~(Expr a);
 // clang-format off
 #define FX_EXPR_UNARY(X)                                                                           \
   X(abs, Abs) X(sign, Sign) X(floor, Floor) X(ceil, Ceil) X(round, Round) X(trunc, Trunc)          \
-  X(sqrt, Sqrt) X(exp, Exp) X(exp2, Exp2) X(expm1, Expm1) X(log, Log) X(log1p, Log1p) X(log2, Log2) \
-  X(log10, Log10) X(sin, Sin) X(cos, Cos) X(tan, Tan) X(sinh, Sinh) X(cosh, Cosh) X(tanh, Tanh)    \
-  X(asin, Asin) X(acos, Acos) X(atan, Atan) X(asinh, Asinh) X(acosh, Acosh) X(atanh, Atanh)        \
-  X(erf, Erf) X(erfc, Erfc) X(real, Real) X(imag, Imag) X(conj, Conj)
+  X(sqrt, Sqrt) X(exp, Exp) X(exp2, Exp2) X(expm1, Expm1) X(log, Log) X(log1p, Log1p)              \
+  X(log2, Log2) X(log10, Log10) X(sin, Sin) X(cos, Cos) X(tan, Tan) X(sinh, Sinh) X(cosh, Cosh)    \
+  X(tanh, Tanh) X(asin, Asin) X(acos, Acos) X(atan, Atan) X(asinh, Asinh) X(acosh, Acosh)          \
+  X(atanh, Atanh) X(erf, Erf) X(erfc, Erfc) X(real, Real) X(imag, Imag) X(conj, Conj)
 // clang-format on
 // clang-format off
 #define FX_EXPR_BINARY(X)                                                                          \
