@@ -1,7 +1,7 @@
 #!/usr/bin/env -S bash -e
 # Installs what building and testing need on Debian 12: packages that are missing (as root or by
 # sudo) and the pinned math libraries in build/deps. Quick and silent when all is there.
-set -o nounset -o pipefail
+set -o errexit -o nounset -o pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
