@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "fornax/base/array_ref.h"
+#include "fornax/base/function_ref.h"
 
 namespace fornax::expr {
 
@@ -40,13 +40,14 @@ const char* name_of(Kind kind);
 #define FX_PRIMS(X)                                                                                \
   X(Input, 0) X(Const, 0)                                                                          \
   X(Add, 2) X(Sub, 2) X(Mul, 2) X(Div, 2) X(Neg, 1) X(Abs, 1) X(Sign, 1) X(Min, 2) X(Max, 2)       \
-  X(Fmod, 2) X(Mod, 2) X(Floor, 1) X(Ceil, 1) X(Round, 1) X(Trunc, 1) X(Pow, 2) X(Sqrt, 1)         \
-  X(Exp, 1) X(Exp2, 1) X(Expm1, 1) X(Log, 1) X(Log1p, 1) X(Log2, 1) X(Log10, 1)                    \
+  X(Fmod, 2) X(Mod, 2) X(Floor, 1) X(Ceil, 1) X(Round, 1) X(Trunc, 1) X(Pow, 2)                    \
+  X(Sqrt, 1) X(Exp, 1) X(Exp2, 1) X(Expm1, 1) X(Log, 1) X(Log1p, 1) X(Log2, 1) X(Log10, 1)         \
   X(Sin, 1) X(Cos, 1) X(Tan, 1) X(Sinh, 1) X(Cosh, 1) X(Tanh, 1)                                   \
   X(Asin, 1) X(Acos, 1) X(Atan, 1) X(Asinh, 1) X(Acosh, 1) X(Atanh, 1)                             \
   X(Atan2, 2) X(Hypot, 2) X(Erf, 1) X(Erfc, 1) X(Copysign, 2)                                      \
   X(Eq, 2) X(Lt, 2) X(Le, 2) X(Not, 1) X(And, 2) X(Or, 2) X(Xor, 2) X(Shl, 2) X(Shr, 2)            \
-  X(Where, 3) X(Cast, 1) X(Complex, 2) X(Real, 1) X(Imag, 1) X(Conj, 1) X(Call, 2)
+  X(Where, 3) X(Cast, 1) X(Complex, 2) X(Real, 1) X(Imag, 1) X(Conj, 1)                            \
+  X(Call, 2)
 // clang-format on
 
 enum class Prim : uint8_t {
@@ -196,11 +197,9 @@ Expr operator~(Expr a);
   X(log2, Log2) X(log10, Log10) X(sin, Sin) X(cos, Cos) X(tan, Tan) X(sinh, Sinh) X(cosh, Cosh)    \
   X(tanh, Tanh) X(asin, Asin) X(acos, Acos) X(atan, Atan) X(asinh, Asinh) X(acosh, Acosh)          \
   X(atanh, Atanh) X(erf, Erf) X(erfc, Erfc) X(real, Real) X(imag, Imag) X(conj, Conj)
-// clang-format on
-// clang-format off
 #define FX_EXPR_BINARY(X)                                                                          \
-  X(min, Min) X(max, Max) X(fmod, Fmod) X(mod, Mod) X(pow, Pow) X(atan2, Atan2)                    \
-  X(hypot, Hypot) X(copysign, Copysign) X(shl, Shl) X(shr, Shr)
+  X(min, Min) X(max, Max) X(fmod, Fmod) X(mod, Mod) X(pow, Pow) X(atan2, Atan2) X(hypot, Hypot)    \
+  X(copysign, Copysign) X(shl, Shl) X(shr, Shr)
 // clang-format on
 
 #define FX_EXPR_FUNCTION(name, prim) \
@@ -221,7 +220,9 @@ struct Pair {
   Expr dc;
 };
 
-// The derivative of every node with respect to one input, found forward and remembered.
+// The derivative of every node with respect to one node (an input, as a rule), found forward and
+// remembered. Where a where() decides, the choice is made last: nothing leaks from the branch not
+// taken, as a multiplication by 0 would.
 class Derivative {
  public:
   explicit Derivative(Expr x) : x_(x) {}
@@ -229,14 +230,21 @@ class Derivative {
   Pair of(Expr e);
 
  private:
+  Pair by_hand(const std::vector<Arena::HandTerm>& terms);
   Pair rule(Expr e);
-  Pair arithmetic(Expr e);
-  Pair elementary(Expr e);
-  Pair power(Expr e);
-  Pair complex_parts(Expr e);
-  Pair special(Expr e);
+  // df/dz of f(u): f_u u_z + f_ū conj(u_z̄)
   Pair chain(Expr u, Expr f, Expr f_bar = {});
-  Pair both(Expr e, Expr fa, Expr fb);
+  Pair arithmetic(Expr e);
+  Pair division(Expr e);
+  Pair absolute(Expr e);
+  Pair complex_sign(Expr e);
+  Pair min_max(Expr e);
+  Pair power(Expr e);
+  Pair exponential(Expr e);
+  Pair trigonometric(Expr e);
+  Pair two_operands(Expr e);
+  Pair structure(Expr e);
+  Pair special_function(Expr e);
   bool is_zero(Expr u);
 
   Expr x_;
@@ -245,8 +253,8 @@ class Derivative {
 };
 
 // Sum over outputs of grad * conj(d out / d in) + conj(grad) * d out / d conj(in); its real part
-// for a real input. An empty grad or input is skipped; an empty result is a zero by structure.
-// Where a where() decides, the choice is made last, so nothing leaks from the branch not taken.
+// for a real input. An empty grad or input is skipped; an empty result is a zero by structure, as
+// it is for bool and int inputs.
 std::vector<Expr> vjp(ArrayRef<Expr> outs, ArrayRef<Expr> grads, ArrayRef<Expr> ins);
 // One tangent per output, by the same rules.
 std::vector<Expr> jvp(ArrayRef<Expr> outs, ArrayRef<Expr> ins, ArrayRef<Expr> tangents);
@@ -258,28 +266,14 @@ Expr with_grad(Expr value, std::initializer_list<std::pair<Expr, Expr>> grads);
 
 // ---- Transforming
 
-// Borrows a callable Expr(Expr) for one call.
-class NodeMap {
- public:
-  NodeMap() = default;
-  template <class F, class = std::enable_if_t<!std::is_same_v<std::decay_t<F>, NodeMap>>>
-  NodeMap(F&& f)
-      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, Expr e) {
-          return Expr((*static_cast<std::remove_reference_t<F>*>(object))(e));
-        }) {}
-  bool empty() const { return call_ == nullptr; }
-  Expr operator()(Expr e) const { return call_(object_, e); }
-
- private:
-  void* object_ = nullptr;
-  Expr (*call_)(void*, Expr) = nullptr;
-};
+// Gives the node that takes the place of another, or an empty Expr to keep it.
+using NodeMap = FunctionRef<Expr(Expr)>;
+Expr keep(Expr e);  // the NodeMap that replaces nothing
 
 // Rebuilds DAGs bottom-up. `before` may replace a node instead of visiting its operands, `after`
-// may replace the rebuilt node; both return an empty Expr to keep it. Shared nodes are visited
-// once, hand-written gradients move along.
-std::vector<Expr> rewrite(ArrayRef<Expr> roots, NodeMap before, NodeMap after = {});
-Expr rewrite(Expr root, NodeMap before, NodeMap after = {});
+// may replace the rebuilt node. Shared nodes are visited once, hand-written gradients move along.
+std::vector<Expr> rewrite(ArrayRef<Expr> roots, NodeMap before, NodeMap after = keep);
+Expr rewrite(Expr root, NodeMap before, NodeMap after = keep);
 
 struct Substitution {
   Expr from;
