@@ -15,7 +15,9 @@ endfunction()
 
 file(GLOB cli_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/fornax/*.cpp"
      "${PROJECT_SOURCE_DIR}/tools/fornax*.cpp")
-fornax_program(fornax ${cli_sources})
+if(EXISTS "${PROJECT_SOURCE_DIR}/tools/fornax/main.cpp")
+  fornax_program(fornax ${cli_sources})
+endif()
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 fornax_program(fornax-bench ${bench_sources})
 

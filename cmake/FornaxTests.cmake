@@ -17,11 +17,21 @@ if(support_sources)
                                                     fornax_third_party_headers)
 endif()
 
+# The sources of bin/fornax without its main, for the areas that test them.
+set(areas_with_tool tools fuzz)
+file(GLOB tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/fornax/*.cpp")
+list(FILTER tool_sources EXCLUDE REGEX "/main\\.cpp$")
+add_library(fornax_tool STATIC ${tool_sources})
+target_link_libraries(fornax_tool PRIVATE fornax_options fornax_static fornax_third_party_headers)
+
 # fornax_test(AREA SOURCES…)
 function(fornax_test area)
   set(target ${area}_test)
   add_executable(${target} ${ARGN})
   target_compile_definitions(${target} PRIVATE FX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  if(area IN_LIST areas_with_tool)
+    target_link_libraries(${target} PRIVATE fornax_tool)
+  endif()
   target_link_libraries(
     ${target} PRIVATE fornax_options $<TARGET_NAME_IF_EXISTS:fornax_test_support> fornax_static
                       fornax_third_party_headers GTest::gtest GTest::gtest_main)
