@@ -181,7 +181,10 @@ Expr cast_constant(const Node& node, Kind kind) {
 }
 
 Expr cast_complex(Expr a, Kind kind) {
-  if (kind == Kind::kBool) return (real(a) != Expr(0.0)) | (imag(a) != Expr(0.0));
+  if (kind == Kind::kBool) {
+    const Expr re_set = real(a) != 0.0;
+    return re_set | (imag(a) != 0.0);
+  }
   return cast(real(a), kind);
 }
 
@@ -264,6 +267,13 @@ bool commutes(Prim p) {
          p == Prim::kOr || p == Prim::kXor;
 }
 
+// The order of commuting operands: constants last, then by age.
+bool in_order(Expr a, Expr b) {
+  const bool a_constant = a.prim() == Prim::kConst;
+  const bool b_constant = b.prim() == Prim::kConst;
+  return a_constant == b_constant ? a.id() <= b.id() : b_constant;
+}
+
 // The kind that the operands take.
 Kind operand_kind(Prim p, Expr a, Expr b) {
   Kind kind = a.kind();
@@ -300,7 +310,7 @@ Expr make_binary(Prim p, Expr a, Expr b) {
   b = cast(b, kind);
   const Expr simple = detail::simplify_binary(p, a, b, kind);
   if (!simple.empty()) return simple;
-  if (commutes(p) && b.id() < a.id()) std::swap(a, b);
+  if (commutes(p) && !in_order(a, b)) std::swap(a, b);
   return put({.prim = p, .kind = result_kind(p, kind), .a = a.id(), .b = b.id()});
 }
 
