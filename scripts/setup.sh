@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 packages=(
   binutils clang-format-14 cmake g++ git libgomp1 make ninja-build python3
-  libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev
+  libcli11-dev libgtest-dev librandom123-dev nlohmann-json3-dev zlib1g-dev
   dataset-fashion-mnist
 )
 # Any Python that has pip can fetch the math libraries; Debian's is installed when none has.

@@ -36,7 +36,9 @@ bool parse_int(std::string_view text, int64_t& out) {
   if (error != std::errc()) return false;
   int shift = suffix_shift(std::string_view(rest, size_t(text.data() + text.size() - rest)));
   if (shift < 0) return false;
-  return !__builtin_mul_overflow(value, int64_t(1) << shift, &out);
+  if (__builtin_mul_overflow(value, int64_t(1) << shift, &value)) return false;
+  out = value;
+  return true;
 }
 
 bool parse_flag(std::string_view text, bool& out) {

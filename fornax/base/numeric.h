@@ -84,9 +84,17 @@ struct Complex {
   friend constexpr Complex operator*(Complex a, Complex b) {
     return {T(a.re * b.re - a.im * b.im), T(a.re * b.im + a.im * b.re)};
   }
+  // By Smith's method: b's square may overflow where the quotient does not.
   friend constexpr Complex operator/(Complex a, Complex b) {
-    auto d = b.re * b.re + b.im * b.im;
-    return {T((a.re * b.re + a.im * b.im) / d), T((a.im * b.re - a.re * b.im) / d)};
+    auto c = float_or_self(b.re), d = float_or_self(b.im);
+    auto abs_c = c < 0 ? -c : c, abs_d = d < 0 ? -d : d;
+    if (abs_c == 0 && abs_d == 0) return {T(a.re / abs_c), T(a.im / abs_d)};
+    if (abs_c >= abs_d) {
+      auto ratio = d / c, norm = c + d * ratio;
+      return {T((a.re + a.im * ratio) / norm), T((a.im - a.re * ratio) / norm)};
+    }
+    auto ratio = c / d, norm = d + c * ratio;
+    return {T((a.re * ratio + a.im) / norm), T((a.im * ratio - a.re) / norm)};
   }
 
  private:

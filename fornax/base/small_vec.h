@@ -86,9 +86,10 @@ class SmallVec {
   void resize(size_t n, const T& value = T()) {
     if (n < size_) {
       destroy(data_ + n, end());
-    } else {
+    } else if (n > size_) {
+      T copy(value);  // the value may lie inside this vector
       reserve(n);
-      for (size_t i = size_; i < n; ++i) new (data_ + i) T(value);
+      for (size_t i = size_; i < n; ++i) new (data_ + i) T(copy);
     }
     size_ = uint32_t(n);
   }

@@ -1,7 +1,6 @@
 #include "fornax/base/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "fornax/base/cpu_info.h"
 #include "fornax/base/env.h"
 #include "fornax/base/error.h"
 
@@ -41,16 +41,10 @@ void cpu_pause() {
 #endif
 }
 
-int allowed_cpus() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return std::max(1, int(std::thread::hardware_concurrency()));
-}
-
 int default_threads() {
   int64_t n = env_int("FORNAX_NUM_THREADS", 0);
   if (n < 1) n = env_int("OMP_NUM_THREADS", 0);
-  if (n < 1) n = allowed_cpus();
+  if (n < 1) n = cpu_count();
   return int(std::min<int64_t>(n, kMaxThreads));
 }
 
