@@ -71,8 +71,8 @@ void store(Bytes& bytes, size_t index, T value) {
 // Integers are stored exactly, and must fit.
 void store_integer(Bytes& bytes, size_t index, Dtype d, const Json& value) {
   int64_t v = value.is_boolean() ? int64_t(value.get<bool>()) : integer(value, "a value");
-  int64_t bits = size_of(d) * 8;
-  int64_t low = d == Dtype::kU8 || d == Dtype::kBool ? 0 : -(int64_t(1) << (bits - 1));
+  bool is_signed = d != Dtype::kU8 && d != Dtype::kBool;
+  int64_t low = is_signed ? INT64_MIN >> (64 - 8 * size_of(d)) : 0;
   int64_t high = d == Dtype::kBool ? 1 : d == Dtype::kU8 ? 255 : ~low;
   if (v < low || v > high) bad("value ", v, " does not fit ", d);
   std::memcpy(bytes.data() + index * size_t(size_of(d)), &v, size_t(size_of(d)));
