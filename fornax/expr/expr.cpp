@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fornax/base/error.h"
+#include "fornax/base/hash.h"
 #include "fornax/expr/detail.h"
 
 namespace fornax::expr {
@@ -29,12 +30,14 @@ constexpr const char* kPrimNames[] = {
 #undef FX_PRIM
 };
 
+// One mix of a weighted sum: round constants differ in their upper bits only, so every bit has to
+// reach the lower ones that pick the slot.
 uint64_t hash(const Node& n) {
-  uint64_t h = uint64_t(n.prim) | uint64_t(n.kind) << 8 | uint64_t(n.aux) << 16;
-  h |= uint64_t(uint32_t(n.a)) << 32;
-  h = (h ^ uint64_t(uint32_t(n.b)) << 20 ^ uint32_t(n.c)) * 0x9E3779B97F4A7C15ull;
-  h ^= h >> 29;
-  return ((h ^ uint64_t(n.bits())) * 0xBF58476D1CE4E5B9ull) >> 20;
+  uint64_t head = uint64_t(n.prim) | uint64_t(n.kind) << 8 | uint64_t(n.aux) << 16;
+  head |= uint64_t(uint32_t(n.a)) << 32;
+  const uint64_t tail = uint64_t(uint32_t(n.b)) | uint64_t(uint32_t(n.c)) << 32;
+  const auto value = uint64_t(n.bits());
+  return hash_mix(head * 0x9E3779B97F4A7C15u + tail * 0xD1B54A32D192ED03u + value);
 }
 
 bool same(const Node& x, const Node& y) {
