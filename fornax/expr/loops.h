@@ -35,7 +35,7 @@ struct DirectLoops {
   void (*f16_to_f32)(float* d, const Half* a, int64_t n);
   void (*f32_to_f16)(Half* d, const float* a, int64_t n);  // to nearest even
 
-  // n elements of `size` bytes: 1, 2, 4, 8 or 16. Large copies and fills bypass the caches.
+  // n elements of `size` bytes: 1, 2, 4, 8 or 16.
   void (*copy)(void* d, const void* a, int64_t n, int size);
   void (*fill)(void* d, const void* value, int64_t n, int size);
   // d[i][j] = a[i][j] for rows x cols elements; strides in bytes, any values. A transposed source

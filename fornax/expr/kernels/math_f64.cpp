@@ -1,0 +1,5 @@
+#include "fornax/expr/kernels/math_loops.h"
+
+namespace fornax::FX_ISA_NS {
+Loop find_math_f64(Prim prim, int varies) { return math_of<double>(prim, varies); }
+}  // namespace fornax::FX_ISA_NS
