@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -56,6 +57,28 @@ class ArrayRef {
 };
 
 using IntArrayRef = ArrayRef<int64_t>;
+// An IntArrayRef or nothing; a single integer binds to the caller's value, which
+// std::optional<IntArrayRef> would not.
+class OptionalIntArrayRef {
+ public:
+  constexpr OptionalIntArrayRef() = default;
+  constexpr OptionalIntArrayRef(std::nullopt_t) {}
+  constexpr OptionalIntArrayRef(const int64_t& one) : values_(one), has_(true) {}
+  constexpr OptionalIntArrayRef(IntArrayRef values) : values_(values), has_(true) {}
+  constexpr OptionalIntArrayRef(const std::initializer_list<int64_t>& values)
+      : values_(values), has_(true) {}
+  template <class C, class = std::enable_if_t<std::is_convertible_v<
+                         decltype(std::declval<const C&>().data()), const int64_t*>>>
+  constexpr OptionalIntArrayRef(const C& container) : values_(container), has_(true) {}
+  constexpr bool has_value() const { return has_; }
+  constexpr explicit operator bool() const { return has_; }
+  constexpr IntArrayRef value() const { return values_; }
+  constexpr IntArrayRef operator*() const { return values_; }
+
+ private:
+  IntArrayRef values_;
+  bool has_ = false;
+};
 // Sizes, strides, dimension lists: six inline, any rank to 64 works.
 using Dims = SmallVec<int64_t, 6>;
 

@@ -31,6 +31,17 @@ class RefCounted {
   mutable std::atomic<uint32_t> count_{0};
 };
 
+// How a handle counts; a class that is incomplete where handles are copied declares overloads of
+// its own.
+template <class T>
+void retain_ref(const T* object) noexcept {
+  object->retain();
+}
+template <class T>
+void drop_ref(T* object) noexcept {
+  if (object->release()) delete object;
+}
+
 // Owning handle of a RefCounted object; null is a valid state.
 template <class T>
 class Ref {
@@ -38,7 +49,7 @@ class Ref {
   Ref() = default;
   Ref(std::nullptr_t) {}
   explicit Ref(T* object) : object_(object) {
-    if (object_) object_->retain();
+    if (object_) retain_ref(object_);
   }
   Ref(const Ref& other) : Ref(other.object_) {}
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
@@ -54,7 +65,7 @@ class Ref {
 
   void reset() noexcept {
     T* old = std::exchange(object_, nullptr);
-    if (old && old->release()) delete old;
+    if (old) drop_ref(old);
   }
   void swap(Ref& other) noexcept { std::swap(object_, other.object_); }
   T* get() const noexcept { return object_; }

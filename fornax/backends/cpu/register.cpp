@@ -1,0 +1,36 @@
+#include "fornax/backends/cpu/register.h"
+
+#include <mutex>
+
+#include "fornax/backends/cpu/pointwise.h"
+#include "fornax/base/isa.h"
+#include "fornax/base/startup.h"
+#include "fornax/ops/view.h"
+
+namespace fornax {
+namespace cpu {
+
+// Every record of kind kPointwise has the same kernel.
+void register_pointwise(const KernelTable& table) {
+  for (const Op* op : op_table())
+    if (op->kind == OpKind::kPointwise)
+      table.set(*op, pointwise_kernel, kAliasSafe | kAnyStrides | kCastsOnStore | kConjAware);
+}
+
+void register_cpu() {
+  active_isa();  // a clear error on a CPU below the lowest kernel set, before any kernel runs
+  KernelTable table{DeviceType::kCPU};
+  register_pointwise(table);
+  register_factory(table);
+  register_reduce(table);
+  register_view_kernels(table);
+}
+
+}  // namespace cpu
+
+void startup() {
+  static std::once_flag once;
+  std::call_once(once, cpu::register_cpu);
+}
+
+}  // namespace fornax

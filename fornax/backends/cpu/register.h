@@ -1,0 +1,13 @@
+// Registration of the CPU backend: one function per family of kernels, each called by register_cpu.
+#pragma once
+
+#include "fornax/core/op.h"
+
+namespace fornax::cpu {
+
+void register_cpu();
+void register_pointwise(const KernelTable& table);
+void register_factory(const KernelTable& table);
+void register_reduce(const KernelTable& table);
+
+}  // namespace fornax::cpu

@@ -1,0 +1,6 @@
+// Everything a program needs: tensors, operators, autograd.
+#pragma once
+
+#include "fornax/autograd/autograd.h"
+#include "fornax/ops/factory.h"
+#include "fornax/ops/operators.h"
