@@ -24,6 +24,14 @@ list(FILTER tool_sources EXCLUDE REGEX "/main\\.cpp$")
 add_library(fornax_tool STATIC ${tool_sources})
 target_link_libraries(fornax_tool PRIVATE fornax_options fornax_static fornax_third_party_headers)
 
+# fornax_test_variant(AREA NAME SETTINGS…): the whole program once more, as one test, with these
+# environment variables. Called by tests/<area>/variants.cmake.
+function(fornax_test_variant area name)
+  add_test(NAME ${area}.variant.${name} COMMAND ${area}_test --gtest_brief=1)
+  set_tests_properties(${area}.variant.${name} PROPERTIES ENVIRONMENT
+                       "${test_environment};${ARGN}" TIMEOUT 600)
+endfunction()
+
 # fornax_test(AREA SOURCES…)
 function(fornax_test area)
   set(target ${area}_test)
@@ -41,6 +49,7 @@ function(fornax_test area)
     TEST_PREFIX "${area}."
     DISCOVERY_TIMEOUT 60
     PROPERTIES ENVIRONMENT "${test_environment}" TIMEOUT 600)
+  include("${PROJECT_SOURCE_DIR}/tests/${area}/variants.cmake" OPTIONAL)
 endfunction()
 
 file(GLOB test_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE
