@@ -17,6 +17,9 @@ constexpr int64_t kChunk = 512;
 constexpr int64_t kCacheBytes = 1 << 20;
 // Rows at least this long are chunks of their own; shorter ones are gathered into chunks.
 constexpr int64_t kLongRow = 128;
+// Blocks of a transposed input: bytes down (four cache lines), columns across.
+constexpr int64_t kTileBytes = 256;
+constexpr int64_t kTileColumns = 256;
 constexpr int kMaxDims = 64;
 
 // ---- Memory of one thread, kept between calls
@@ -588,8 +591,8 @@ void walk_tiles(Plan& plan, int dim) {
     paths[k] = tile ? Path::kTile : row_path(plan, k);
     if (tile) narrowest = std::min(narrowest, plan.size[k]);
   }
-  const int64_t rows = std::min<int64_t>(height, std::max<int64_t>(8, 64 / narrowest));
-  const int64_t cols = std::min<int64_t>(width, kChunk);
+  const int64_t rows = std::min<int64_t>(height, std::max<int64_t>(8, kTileBytes / narrowest));
+  const int64_t cols = std::min<int64_t>(width, kTileColumns);
   for (int k = 0; k < plan.count; ++k) elements[k] = paths[k] == Path::kTile ? rows * cols : cols;
   const int64_t down = (height + rows - 1) / rows, across = (width + cols - 1) / cols;
   const int64_t tiles = elements_of(plan) / (height * width) * down * across;

@@ -130,9 +130,15 @@ void transposed(T* d, int64_t d_row, const T* a, int64_t a_col, int64_t rows, in
   constexpr int64_t kSize = sizeof(T);
   constexpr int64_t kBlock = Block<T>::kSize;
   const int64_t full_rows = rows / kBlock * kBlock, full_cols = cols / kBlock * kBlock;
-  for (int64_t j = 0; j < full_cols; j += kBlock)
+  constexpr int64_t kAhead = 4 * kBlock;  // columns; the hardware does not see this pattern
+  for (int64_t j = 0; j < full_cols; j += kBlock) {
+    if (j + kAhead < full_cols)
+      for (int64_t c = 0; c < kBlock; ++c)
+        for (int64_t i = 0; i < rows * kSize; i += 64)
+          __builtin_prefetch(step(a, (j + kAhead + c) * a_col + i));
     for (int64_t i = 0; i < full_rows; i += kBlock)
       Block<T>::transpose(step(d, i * d_row) + j, d_row, step(a, j * a_col) + i, a_col);
+  }
   for (int64_t i = 0; i < full_rows; ++i)
     strided(step(d, i * d_row) + full_cols, kSize, step(a, full_cols * a_col) + i, a_col,
             cols - full_cols);

@@ -1,3 +1,6 @@
+// Jump threading would turn chains of clamps and selects into mask logic: up to twice slower.
+#pragma GCC optimize("no-thread-jumps")
+
 #include "fornax/expr/kernels/math_loops.h"
 
 namespace fornax::FX_ISA_NS {

@@ -171,6 +171,13 @@ FX_INLINE T exp(T x) {
   return scale(expm1_small(r) + T(1), n);
 }
 
+// e^x where the result is a normal number: no edges.
+template <class T>
+FX_INLINE T exp_normal(T x) {
+  auto [n, r] = split_exp(x);
+  return (expm1_small(r) + T(1)) * pow2(n + Fp<T>::kRound);
+}
+
 // e^(x + low) for a low that is tiny beside x.
 template <class T>
 FX_INLINE T exp_sum(T x, T low) {
@@ -190,7 +197,7 @@ FX_INLINE T exp2(T x) {
 template <class T>
 FX_INLINE T half_expm1(T a) {
   auto [n, r] = split_exp(a);
-  T s = pow2((n - T(2)) + Fp<T>::kRound);
+  T s = pow2(n + (Fp<T>::kRound - T(2)));
   return T(2) * fma(s, expm1_small(r), s - T(0.25));
 }
 
@@ -471,11 +478,11 @@ template <class T>
 FX_INLINE T atan2(T y, T x) {
   using F = Fp<T>;
   T ay = abs(y), ax = abs(x);
-  bool huge = ay > F::kHuge || ax > F::kHuge;
+  bool huge = (ay > F::kHuge) | (ax > F::kHuge);
   T down = huge ? F::kShrink : T(1);
-  bool equal_infinite = ay == F::kInf && ax == F::kInf;
+  bool equal_infinite = (ay == F::kInf) & (ax == F::kInf);
   T r = atan_ratio(equal_infinite ? T(1) : ay * down, equal_infinite ? T(1) : ax * down);
-  r = ay == T(0) && ax == T(0) ? T(0) : r;
+  r = (ay == T(0)) & (ax == T(0)) ? T(0) : r;
   bool left = (to_bits(x) & F::kSignBit) != 0;
   T back = T(2) * F::kHalfPi - (r - T(2) * F::kHalfPiLow);
   return copysign(left ? back : r, y);
@@ -535,9 +542,9 @@ FX_INLINE float erf(float x) {
   float near = fma(a, erf_series(a * a), a);
   float b = a > Fp<float>::kErfOne ? Fp<float>::kErfOne : a;
   // log(erfc(a)) on [0.98, 3.95]
-  float far =
-      1.f - exp(poly(b, 0.000302441185f, -1.13016605f, -0.631933928f, -0.109985262f, 0.0263710041f,
-                     -0.00474323705f, 0.000593581528f, -4.57065507e-5f, 1.62089498e-6f));
+  float far = 1.f - exp_normal(poly(b, 0.000302441185f, -1.13016605f, -0.631933928f, -0.109985262f,
+                                    0.0263710041f, -0.00474323705f, 0.000593581528f,
+                                    -4.57065507e-5f, 1.62089498e-6f));
   return copysign(a < 1.f ? near : far, x);
 }
 FX_INLINE double erf(double x) {
@@ -554,12 +561,12 @@ FX_INLINE T pow_edges(T a, T b, T y) {
   using F = Fp<T>;
   bool whole = trunc(b) == b;
   T half = b * T(0.5);
-  bool odd = whole && trunc(half) != half;
+  bool odd = whole & (trunc(half) != half);
   y = odd ? copysign(y, a) : y;
-  y = a < T(0) && !whole && a > -F::kInf ? F::kNan : y;
-  y = a == T(-1) && abs(b) == F::kInf ? T(1) : y;
-  y = b != b || a != a ? a + b : y;
-  return b == T(0) || a == T(1) ? T(1) : y;
+  y = (a < T(0)) & !whole & (a > -F::kInf) ? F::kNan : y;
+  y = (a == T(-1)) & (abs(b) == F::kInf) ? T(1) : y;
+  y = (b != b) | (a != a) ? a + b : y;
+  return (b == T(0)) | (a == T(1)) ? T(1) : y;
 }
 
 // In double, where a short series suffices: correctly rounded nearly always.
@@ -608,7 +615,7 @@ FX_INLINE double pow(double a, double b) {
   double h3 = h2 + base_low, l3 = (h2 - h3) + base_low;
   double low = l1 + l2 + l3 + tail_low + 2.0 * s_low;
   double high = x == 0.0 ? -F::kInf : (x < F::kInf ? h3 : x);
-  low = x > 0.0 && x < F::kInf ? low : 0.0;
+  low = (x > 0.0) & (x < F::kInf) ? low : 0.0;
   double t = high * b;
   double t_low = fma(high, b, -t) + low * b;
   t_low = abs(t) < 800.0 ? t_low : 0.0;
@@ -618,7 +625,7 @@ FX_INLINE double pow(double a, double b) {
 FX_INLINE float hypot(float a, float b) {
   double x = a, y = b;
   float r = float(sqrt(fma(x, x, y * y)));
-  return abs(a) == Fp<float>::kInf || abs(b) == Fp<float>::kInf ? Fp<float>::kInf : r;
+  return (abs(a) == Fp<float>::kInf) | (abs(b) == Fp<float>::kInf) ? Fp<float>::kInf : r;
 }
 FX_INLINE double hypot(double a, double b) {
   using F = Fp<double>;
@@ -631,7 +638,7 @@ FX_INLINE double hypot(double a, double b) {
   double xx = x * x, yy = y * y;
   double lost = fma(x, x, -xx) + fma(y, y, -yy);
   double r = sqrt(xx + (yy + lost)) * down;
-  return a == F::kInf || b == F::kInf ? F::kInf : r;
+  return (a == F::kInf) | (b == F::kInf) ? F::kInf : r;
 }
 
 // Exact where |a / b| < kRemainderLimit; the loops treat larger quotients one by one.
@@ -642,14 +649,14 @@ FX_INLINE T fmod(T a, T b) {
   T r = fma(-trunc(x / y), y, x);
   r = r < T(0) ? r + y : r;  // the quotient rounded up
   r = r >= y ? r - y : r;
-  r = y == F::kInf && x < F::kInf ? x : r;
+  r = (y == F::kInf) & (x < F::kInf) ? x : r;
   return copysign(r, a);
 }
 
 // fmod to floor's remainder: the sign of the divisor.
 template <class T>
 FX_INLINE T floor_mod(T r, T b) {
-  return r != T(0) && (r < T(0)) != (b < T(0)) ? r + b : r;
+  return (r != T(0)) & ((r < T(0)) != (b < T(0))) ? r + b : r;
 }
 
 }  // namespace fornax::FX_ISA_NS
