@@ -75,8 +75,6 @@ class Machine {
     extra_ = memory + slot_bytes;
   }
 
-  const void*& input(int i) { return pointers_[i]; }
-  const void*& output(int i) { return pointers_[program_.inputs.size() + size_t(i)]; }
   const void*& operand(int i) { return pointers_[i]; }  // inputs, then outputs
   char* extra() const { return extra_; }
 
@@ -132,15 +130,15 @@ void prefetch(const void* address, int64_t bytes) {
   for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
 }
 
-// A short run: no offsets, no chunks.
-void run_once(const Linear& linear, int64_t chunk) {
-  Machine machine(linear.program, chunk, 0);
-  const int inputs = int(linear.program.inputs.size());
-  for (int i = 0; i < inputs; ++i) machine.input(i) = linear.inputs[i];
-  for (int i = 0; i < int(linear.program.outputs.size()); ++i)
-    machine.output(i) = linear.outputs[i];
+// A short run: no offsets, no chunks. The functions give the operands' addresses.
+template <class Input, class Output>
+inline void run_once(const Program& program, int64_t n, Input input, Output output) {
+  Machine machine(program, n, 0);
+  const int inputs = int(program.inputs.size()), outputs = int(program.outputs.size());
+  for (int i = 0; i < inputs; ++i) machine.operand(i) = input(i);
+  for (int i = 0; i < outputs; ++i) machine.operand(inputs + i) = output(i);
   machine.start();
-  machine.execute(linear.n);
+  machine.execute(n);
 }
 
 void run_range(const Linear& linear, int64_t from, int64_t to) {
@@ -174,16 +172,20 @@ void run_range(const Linear& linear, int64_t from, int64_t to) {
 
 void run_linear(const Linear& linear) {
   const int64_t n = linear.n;
-  if (n <= kChunk) {
-    if (n > 0) run_once(linear, n);
-    return;
-  }
   const int64_t grain = grain_of(linear.program);
   if (n <= grain) return run_range(linear, 0, n);
   const int64_t blocks = (n + kChunk - 1) / kChunk;
   parallel_for(0, blocks, (grain + kChunk - 1) / kChunk, [&](int64_t from, int64_t to) {
     run_range(linear, from * kChunk, std::min(to * kChunk, n));
   });
+}
+
+void run_long(const Program& program, const Iteration& it, int64_t n) {
+  const void* inputs[kMaxOperands];
+  void* outputs[kMaxOperands];
+  for (int i = 0; i < int(program.inputs.size()); ++i) inputs[i] = it.inputs[i].data;
+  for (int i = 0; i < int(program.outputs.size()); ++i) outputs[i] = it.outputs[i].data;
+  run_linear({program, inputs, outputs, n});
 }
 
 // ---- Any strides: the shape in a simple form
@@ -221,6 +223,19 @@ bool is_contiguous(const int64_t* strides, const int64_t* sizes, int ndim, int64
     if (sizes[d] != 1 && strides[d] != bytes) return false;
     bytes *= sizes[d];
   }
+  return true;
+}
+
+bool all_contiguous(const Program& program, const Iteration& it) {
+  for (int i = 0; i < int(program.inputs.size()); ++i) {
+    const InputSpec& spec = program.inputs[size_t(i)];
+    if (spec.uniform || it.inputs[i].data == nullptr) continue;
+    if (!is_contiguous(it.inputs[i].strides, it.sizes, it.ndim, size_of(spec.dtype))) return false;
+  }
+  for (int i = 0; i < int(program.outputs.size()); ++i)
+    if (!is_contiguous(it.outputs[i].strides, it.sizes, it.ndim,
+                       size_of(program.outputs[size_t(i)])))
+      return false;
   return true;
 }
 
@@ -613,14 +628,7 @@ void run_strided(const Program& program, const Iteration& it) {
   make_plan(plan, program, it);
   bool linear = true;
   for (int k = 0; k < plan.count; ++k) linear &= plan.linear(k);
-  if (linear) {
-    const void* inputs[kMaxOperands];
-    void* outputs[kMaxOperands];
-    const int count = int(program.inputs.size());
-    for (int i = 0; i < count; ++i) inputs[i] = it.inputs[i].data;
-    for (int i = 0; i < int(program.outputs.size()); ++i) outputs[i] = it.outputs[i].data;
-    return run_linear({program, inputs, outputs, elements_of(plan)});
-  }
+  if (linear) return run_long(program, it, elements_of(plan));
   if (plan.dims >= 2) {
     const int dim = tile_dim(plan);
     if (dim >= 0) return walk_tiles(plan, dim);
@@ -633,30 +641,21 @@ void run_strided(const Program& program, const Iteration& it) {
 
 void run_contiguous(const Program& program, const void* const* inputs, void* const* outputs,
                     int64_t n) {
-  run_linear({program, inputs, outputs, n});
+  if (n > kChunk) return run_linear({program, inputs, outputs, n});
+  if (n <= 0) return;
+  run_once(
+      program, n, [=](int i) { return inputs[i]; }, [=](int i) { return outputs[i]; });
 }
 
 void run(const Program& program, const Iteration& it) {
   int64_t n = 1;
   for (int d = 0; d < it.ndim; ++d) n *= it.sizes[d];
   if (n == 0) return;
-  const int inputs = int(program.inputs.size()), outputs = int(program.outputs.size());
-  const void* in[kMaxOperands];
-  void* out[kMaxOperands];
-  bool contiguous = true;
-  for (int i = 0; i < inputs && contiguous; ++i) {
-    const InputSpec& spec = program.inputs[size_t(i)];
-    in[i] = it.inputs[i].data;
-    contiguous = n == 1 || spec.uniform || in[i] == nullptr ||
-                 is_contiguous(it.inputs[i].strides, it.sizes, it.ndim, size_of(spec.dtype));
-  }
-  for (int i = 0; i < outputs && contiguous; ++i) {
-    out[i] = it.outputs[i].data;
-    contiguous = n == 1 || is_contiguous(it.outputs[i].strides, it.sizes, it.ndim,
-                                         size_of(program.outputs[size_t(i)]));
-  }
-  if (contiguous) return run_linear({program, in, out, n});
-  run_strided(program, it);
+  if (n != 1 && !all_contiguous(program, it)) return run_strided(program, it);
+  if (n > kChunk) return run_long(program, it, n);
+  run_once(
+      program, n, [&](int i) { return it.inputs[i].data; },
+      [&](int i) { return it.outputs[i].data; });
 }
 
 }  // namespace fornax::expr
