@@ -33,6 +33,9 @@ struct GemmKernels {
   // Everything: packs both operands (converting them to the compute type) in cache-sized blocks.
   void (*packed[kDtypeCount])(const GemmTask&, void* scratch);
   int64_t (*packed_scratch)(const GemmTask&);
+  // n contiguous elements of bf16 or f16 to float, and rounded from float.
+  void (*widen[kDtypeCount])(const void* from, void* to, int64_t n);
+  void (*narrow[kDtypeCount])(const void* from, void* to, int64_t n);
   // Exact arithmetic modulo 2^bits.
   void (*integer[kDtypeCount])(const GemmTask&);
 };

@@ -6,12 +6,15 @@
 namespace fornax::FX_ISA_NS {
 namespace {
 
+constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+constexpr int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+
 // Block sizes: a B block (kDepth x kBlockCols) and an A block (kBlockRows x kDepth) share L2; sums
 // of a row chunk (kChunkRows x kBlockCols) wait in L3 while k is cut.
 template <class T>
 inline constexpr int64_t kDepth = 1536 / sizeof(T);
 template <class T>
-inline constexpr int64_t kBlockCols = 16 * kTileCols<T>;
+inline constexpr int64_t kBlockCols = 32 * kTileCols<T>;
 template <class T>
 inline constexpr int64_t kBlockRows = kTileRows<T>*(kWide ? 14 : 32);
 template <class T>
@@ -20,13 +23,18 @@ inline constexpr int64_t kChunkRows = 5 * kBlockRows<T>;
 template <class T>
 inline constexpr int64_t kPackedRow = kDepth<T> + 64 / int64_t(sizeof(T));
 
-constexpr int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-constexpr int64_t min_of(int64_t a, int64_t b) { return a < b ? a : b; }
+// What a tile function fetches into the cache while it computes: `rows` runs of memory, `stride`
+// bytes apart. None: rows = 0.
+struct Ahead {
+  const char* data;
+  int64_t stride;
+  int64_t rows;
+};
 
 // tile[Rows][2 vectors] (+)= A[Rows x depth] B[depth x Vecs vectors]; A's rows are kPackedRow
 // apart, B's kTileCols.
 template <class T, int Rows, int Vecs>
-void multiply_tile(const T* a, const T* b, int64_t depth, T* tile, bool accumulate) {
+void multiply_tile(const T* a, const T* b, int64_t depth, T* tile, bool accumulate, Ahead ahead) {
   using X = Vec<T>;
   typename X::V acc[Rows][Vecs];
 #pragma GCC unroll 16
@@ -34,16 +42,25 @@ void multiply_tile(const T* a, const T* b, int64_t depth, T* tile, bool accumula
 #pragma GCC unroll 2
     for (int v = 0; v < Vecs; v++)
       acc[r][v] = accumulate ? X::load(tile + r * kTileCols<T> + v * X::kLanes) : X::zero();
-  for (int64_t p = 0; p < depth; p++) {
-    typename X::V bv[Vecs];
+  // Each run is fetched, a cache line a step, during its share of the steps.
+  const int64_t share = ahead.rows == 0 ? depth : (depth + ahead.rows - 1) / ahead.rows;
+  for (int64_t p = 0; p < depth;) {
+    const int64_t end = min_of(p + share, depth);
+    const char* fetch = ahead.data;
+    for (; p < end; p++) {
+      __builtin_prefetch(fetch, 0, 3);
+      fetch += 64;
+      typename X::V bv[Vecs];
 #pragma GCC unroll 2
-    for (int v = 0; v < Vecs; v++) bv[v] = X::load(b + p * kTileCols<T> + v * X::kLanes);
+      for (int v = 0; v < Vecs; v++) bv[v] = X::load(b + p * kTileCols<T> + v * X::kLanes);
 #pragma GCC unroll 16
-    for (int r = 0; r < Rows; r++) {
-      const auto av = X::set(a[r * kPackedRow<T> + p]);
+      for (int r = 0; r < Rows; r++) {
+        const auto av = X::set(a[r * kPackedRow<T> + p]);
 #pragma GCC unroll 2
-      for (int v = 0; v < Vecs; v++) acc[r][v] = X::fma(av, bv[v], acc[r][v]);
+        for (int v = 0; v < Vecs; v++) acc[r][v] = X::fma(av, bv[v], acc[r][v]);
+      }
     }
+    ahead.data += ahead.stride;
   }
 #pragma GCC unroll 16
   for (int r = 0; r < Rows; r++)
@@ -52,7 +69,7 @@ void multiply_tile(const T* a, const T* b, int64_t depth, T* tile, bool accumula
 }
 
 template <class T>
-using TileFunction = void (*)(const T*, const T*, int64_t, T*, bool);
+using TileFunction = void (*)(const T*, const T*, int64_t, T*, bool, Ahead);
 
 template <class T, int Rows>
 TileFunction<T> tile_function(int64_t rows, bool one_vector) {
@@ -76,10 +93,12 @@ struct Plan {
     depth = ceil_div(t.k, ceil_div(t.k, kDepth<T>));
     const int64_t block_rows = min_of(chunk_rows, kBlockRows<T> + kTileRows<T>);
     a_bytes = block_rows * kPackedRow<T> * int64_t(sizeof(T));
-    b_bytes = block_cols * depth * int64_t(sizeof(T));
+    b_bytes = block_cols / tile_cols * panel() * int64_t(sizeof(T));
     sum_bytes =
         (depth < t.k ? chunk_rows * block_cols : tile_rows * tile_cols) * int64_t(sizeof(T));
   }
+  // Elements from one column panel of packed B to the next; not a power of two.
+  int64_t panel() const { return (depth + 1) * kTileCols<T>; }
   int64_t total() const { return a_bytes + b_bytes + sum_bytes + 3 * 64; }
 };
 
@@ -90,21 +109,28 @@ T* take(char*& scratch, int64_t bytes) {
   return p;
 }
 
-// Packs depth x cols of B into panels of kTileCols columns; a narrow last panel is filled with
-// zeros up to a whole vector.
+// Packs depth x cols of B into panels of kTileCols columns, `panel` elements apart; a narrow last
+// panel is filled with zeros up to a whole vector.
 template <class T, class S>
-void pack_b(const GemmTask& t, int64_t p0, int64_t depth, int64_t j0, int64_t cols, T* dst) {
+void pack_b(const GemmTask& t, int64_t p0, int64_t depth, int64_t j0, int64_t cols, T* dst,
+            int64_t panel) {
   constexpr int64_t width = kTileCols<T>;
-  for (int64_t j = 0; j < cols; j += width) {
-    const int64_t n = min_of(width, cols - j);
-    if (n % Vec<T>::kLanes != 0) {
-      const int64_t whole = n / Vec<T>::kLanes * Vec<T>::kLanes;
-      for (int64_t p = 0; p < depth; p++) Vec<T>::store(dst + p * width + whole, Vec<T>::zero());
-    }
-    const S* src = static_cast<const S*>(t.b) + p0 * t.b_row + (j0 + j) * t.b_col;
-    pack(dst, width, src, depth, n, t.b_row, t.b_col);
-    dst += depth * width;
+  const int64_t whole = cols / width * width, rest = cols - whole;
+  const S* src = static_cast<const S*>(t.b) + p0 * t.b_row + j0 * t.b_col;
+  if (t.b_col == 1) {
+    // Row by row over all panels: long contiguous reads.
+    for (int64_t p = 0; p < depth; p++)
+      for (int64_t j = 0; j < whole; j += width)
+        convert_row(dst + j / width * panel + p * width, src + p * t.b_row + j, width);
+  } else {
+    for (int64_t j = 0; j < whole; j += width)
+      pack(dst + j / width * panel, width, src + j * t.b_col, depth, width, t.b_row, t.b_col);
   }
+  if (rest == 0) return;
+  dst += whole / width * panel;
+  for (int64_t p = 0; p < depth && rest % Vec<T>::kLanes != 0; p++)
+    Vec<T>::store(dst + p * width + rest / Vec<T>::kLanes * Vec<T>::kLanes, Vec<T>::zero());
+  pack(dst, width, src + whole * t.b_col, depth, rest, t.b_row, t.b_col);
 }
 
 // One call's blocks, walked from the outside in.
@@ -121,37 +147,47 @@ struct Walk {
         const int64_t cols = min_of(plan.block_cols, t.n - j0);
         for (int64_t p0 = 0; p0 < t.k; p0 += plan.depth) {
           const int64_t depth = min_of(plan.depth, t.k - p0);
-          pack_b<T, S>(t, p0, depth, j0, cols, packed_b);
+          pack_b<T, S>(t, p0, depth, j0, cols, packed_b, plan.panel());
           run_chunk(i0, rows, j0, cols, p0, depth);
         }
       }
     }
   }
 
+  const S* a_at(int64_t i, int64_t p) const {
+    return static_cast<const S*>(t.a) + i * t.a_row + p * t.a_col;
+  }
+
   void run_chunk(int64_t i0, int64_t rows, int64_t j0, int64_t cols, int64_t p0, int64_t depth) {
-    const int64_t step = kBlockRows<T> / plan.tile_rows * plan.tile_rows;
+    // A that is used for one panel only is packed a tile at a time, the next rows being fetched
+    // meanwhile.
+    const bool stream = cols <= kTileCols<T> && t.a_col == 1;
+    const int64_t step = stream ? plan.tile_rows : kBlockRows<T> / plan.tile_rows * plan.tile_rows;
     for (int64_t i = 0; i < rows; i += step) {
       const int64_t block = min_of(step, rows - i);
-      const S* src = static_cast<const S*>(t.a) + (i0 + i) * t.a_row + p0 * t.a_col;
-      pack(packed_a, kPackedRow<T>, src, block, depth, t.a_row, t.a_col);
-      run_block(i0, i, block, j0, cols, p0, depth);
+      pack(packed_a, kPackedRow<T>, a_at(i0 + i, p0), block, depth, t.a_row, t.a_col);
+      Ahead ahead = {reinterpret_cast<const char*>(packed_a), 0, 0};
+      if (stream && i + step < rows)
+        ahead = {reinterpret_cast<const char*>(a_at(i0 + i + step, p0)),
+                 t.a_row * int64_t(sizeof(S)), min_of(step, rows - i - step)};
+      run_block(i0, i, block, j0, cols, p0, depth, ahead);
     }
   }
 
   void run_block(int64_t i0, int64_t i, int64_t rows, int64_t j0, int64_t cols, int64_t p0,
-                 int64_t depth) {
+                 int64_t depth, Ahead ahead) {
     constexpr int64_t width = kTileCols<T>;
     const bool whole_k = plan.depth >= t.k;
     const bool first = p0 == 0, last = p0 + depth == t.k;
     for (int64_t j = 0; j < cols; j += width) {
       const int64_t n = min_of(width, cols - j);
-      const T* b = packed_b + j * depth;
+      const T* b = packed_b + j / width * plan.panel();
       for (int64_t r = 0; r < rows; r += plan.tile_rows) {
         const int64_t m = min_of(plan.tile_rows, rows - r);
         // Sums of a chunk: column panels, each with its rows one below the other.
         T* tile = whole_k ? sums : sums + (j * plan.chunk_rows) + (i + r) * width;
         auto multiply = tile_function<T, kTileRows<T>>(m, n <= Vec<T>::kLanes);
-        multiply(packed_a + r * kPackedRow<T>, b, depth, tile, !first);
+        multiply(packed_a + r * kPackedRow<T>, b, depth, tile, !first, ahead);
         if (last) store_tile<S>(t, tile, i0 + i + r, j0 + j, m, n);
       }
     }

@@ -72,6 +72,21 @@ struct Accumulator<int64_t> {
   using type = uint64_t;
 };
 
+template <class S>
+void widen_all(const void* from, void* to, int64_t n) {
+  convert_row(static_cast<float*>(to), static_cast<const S*>(from), n);
+}
+
+template <class S>
+void narrow_all(const void* from, void* to, int64_t n) {
+  using X = Vec<float>;
+  const float* f = static_cast<const float*>(from);
+  S* t = static_cast<S*>(to);
+  int64_t i = 0;
+  for (; i + X::kLanes <= n; i += X::kLanes) X::store(t + i, X::load(f + i));
+  if (i < n) X::store(t + i, X::load(f + i, int(n - i)), int(n - i));
+}
+
 constexpr int64_t kIntegerCols = 256;
 
 // sums[r][j] = A rows i0.. times B columns j0.., modulo 2^bits of the accumulator.
@@ -155,6 +170,10 @@ extern constinit const cpu::GemmKernels gemm_kernels = {
     .few_rows_sum = FX_PER_FLOAT(gemm_few_rows_sum),
     .packed = FX_PER_FLOAT(gemm_packed),
     .packed_scratch = gemm_packed_scratch,
+    .widen = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, widen_all<F16>,
+              widen_all<Bf16>},
+    .narrow = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, narrow_all<F16>,
+               narrow_all<Bf16>},
     .integer = {nullptr, gemm_integer<uint8_t>, gemm_integer<int8_t>, gemm_integer<int16_t>,
                 gemm_integer<int32_t>, gemm_integer<int64_t>},
 };
