@@ -117,7 +117,8 @@ struct Linear {
     const int inputs_count = int(program.inputs.size());
     if (i >= inputs_count) return size_of(program.outputs[size_t(i - inputs_count)]);
     const InputSpec& spec = program.inputs[size_t(i)];
-    return spec.uniform ? 0 : size_of(spec.dtype);
+    const bool varies = !spec.uniform && (program.used_inputs >> i & 1) != 0;
+    return varies ? size_of(spec.dtype) : 0;
   }
   const char* address(int i) const {
     const int inputs_count = int(program.inputs.size());
@@ -141,33 +142,82 @@ inline void run_once(const Program& program, int64_t n, Input input, Output outp
   machine.execute(n);
 }
 
+// Large outputs are computed into a buffer and streamed to memory from there.
+class Streams {
+ public:
+  explicit Streams(const Linear& linear) : linear_(linear) {
+    const int count = linear.count();
+    first_ = int(linear.program.inputs.size());
+    for (int i = first_; i < count; ++i) {
+      const char* data = linear.address(i);
+      bool streamed = linear.n * linear.stride(i) >= kStreamBytes &&
+                      reinterpret_cast<uintptr_t>(data) % 64 == 0;
+      for (int k = 0; k < first_; ++k) streamed &= linear.address(k) != data;  // in place: cached
+      if (streamed) mask_ |= uint64_t(1) << i;
+      if (streamed) bytes_ += kChunk * linear.stride(i);
+    }
+  }
+  bool any() const { return mask_ != 0; }
+  size_t buffer_bytes() const { return size_t(bytes_); }
+
+  // Puts buffers in place of the outputs, which start at element `from`.
+  void attach(Machine& machine, int64_t from) {
+    char* buffer = machine.extra();
+    for (int i = first_; i < linear_.count(); ++i) {
+      if ((mask_ >> i & 1) == 0) continue;
+      target_[i] = const_cast<char*>(linear_.address(i)) + from * linear_.stride(i);
+      machine.operand(i) = buffer;
+      buffer += kChunk * linear_.stride(i);
+    }
+  }
+  bool has(int i) const { return (mask_ >> i & 1) != 0; }
+  void flush(Machine& machine, int64_t m) {
+    for (int i = first_; i < linear_.count(); ++i) {
+      if (!has(i)) continue;
+      loops_.stream(target_[i], machine.operand(i), m * linear_.stride(i));
+      target_[i] += m * linear_.stride(i);
+    }
+  }
+  void end() const { loops_.stream_end(); }
+
+ private:
+  const Linear& linear_;
+  const DirectLoops& loops_ = direct_loops();
+  int first_ = 0;
+  int64_t bytes_ = 0;
+  uint64_t mask_ = 0;
+  char* target_[kMaxOperands];
+};
+
 void run_range(const Linear& linear, int64_t from, int64_t to) {
   const Program& program = linear.program;
-  const bool whole = program.code.size() == 1 && program.slots == 0;
+  Streams streams(linear);
+  const bool whole = program.code.size() == 1 && program.slots == 0 && !streams.any();
   const int64_t chunk = whole ? to - from : kChunk;
   const int count = linear.count();
   int64_t strides[kMaxOperands];
   int64_t bytes = 0;
-  Machine machine(program, std::min(chunk, kChunk), 0);
+  Machine machine(program, std::min(chunk, kChunk), streams.buffer_bytes());
   for (int i = 0; i < count; ++i) {
-    strides[i] = linear.stride(i);
+    strides[i] = streams.has(i) ? 0 : linear.stride(i);
     bytes += strides[i];
-    machine.operand(i) = strides[i] ? linear.address(i) + from * strides[i] : linear.address(i);
+    machine.operand(i) = linear.address(i) + from * strides[i];
   }
+  streams.attach(machine, from);
   machine.start();
   const bool ahead = !whole && (to - from) * bytes > kCacheBytes;
   for (int64_t at = from; at < to; at += chunk) {
-    const int64_t m = std::min(chunk, to - at);
-    if (ahead && at + chunk < to)
-      for (int i = 0; i < count; ++i)
-        if (strides[i] != 0)
-          prefetch(static_cast<const char*>(machine.operand(i)) + chunk * strides[i],
-                   std::min(chunk, to - at - chunk) * strides[i]);
+    const int64_t m = std::min(chunk, to - at), next = std::min(chunk, to - at - m);
+    for (int i = 0; i < count && ahead && next > 0; ++i)
+      if (strides[i] != 0)
+        prefetch(static_cast<const char*>(machine.operand(i)) + m * strides[i], next * strides[i]);
     machine.execute(m);
     for (int i = 0; i < count; ++i)
       if (strides[i] != 0)
         machine.operand(i) = static_cast<const char*>(machine.operand(i)) + m * strides[i];
+    if (streams.any()) streams.flush(machine, m);
   }
+  if (streams.any()) streams.end();
 }
 
 void run_linear(const Linear& linear) {

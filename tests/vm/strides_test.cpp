@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -205,6 +206,45 @@ TEST(VmStrides, TwoOutputsSwapTheirInputs) {
     ASSERT_EQ(x[size_t(i)], float(-i));
     ASSERT_EQ(y[size_t(i)], float(i + 1));
   }
+}
+
+// Outputs too large for the caches take another way to memory; aligned and not, and in place.
+TEST(VmStrides, LargeOutputs) {
+  const Program p = binary_program([](Expr a, Expr b) { return a - b; }, Dtype::kF32);
+  const Program wide = [] {
+    Arena arena;
+    Scope scope(arena);
+    return compile({exp(input(0, Kind::kReal) - input(1, Kind::kReal)) + 1.0}, {Dtype::kF64},
+                   {InputSpec{Dtype::kF32}, InputSpec{Dtype::kF32}}, false);
+  }();
+  const int64_t n = kStreamBytes / 4 + 1234;
+  std::vector<float> x(size_t(n + 16)), y(size_t(n + 16)), out(size_t(n + 32));
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = float(i % 1021);
+    y[i] = float(i % 1019);
+  }
+  const void* in[] = {x.data(), y.data()};
+  for (const int64_t shift : {0, 1}) {
+    const int64_t start = int64_t((64 - reinterpret_cast<uintptr_t>(out.data()) % 64) % 64 / 4);
+    float* to = out.data() + start + shift;
+    std::fill(out.begin(), out.end(), -1.f);
+    void* o[] = {to};
+    run_contiguous(p, in, o, n);
+    for (int64_t i = 0; i < n; ++i) ASSERT_EQ(to[i], x[size_t(i)] - y[size_t(i)]) << i;
+    ASSERT_EQ(to[n], -1.f);
+  }
+  std::vector<double> doubles(size_t(n + 8));
+  const int64_t start = int64_t((64 - reinterpret_cast<uintptr_t>(doubles.data()) % 64) % 64 / 8);
+  void* o[] = {doubles.data() + start};
+  run_contiguous(wide, in, o, n);
+  for (int64_t i = 0; i < n; i += 97) {
+    const double want = std::exp(double(x[size_t(i)] - y[size_t(i)])) + 1;
+    ASSERT_TRUE(want > 1e38 || std::abs(doubles[size_t(start + i)] - want) <= want * 1e-6) << i;
+  }
+  const std::vector<float> before = x;
+  void* in_place[] = {x.data()};
+  run_contiguous(p, in, in_place, n);
+  for (int64_t i = 0; i < n; ++i) ASSERT_EQ(x[size_t(i)], before[size_t(i)] - y[size_t(i)]) << i;
 }
 
 TEST(VmStrides, ThreadsGiveTheSameValues) {

@@ -174,8 +174,35 @@ void copy_2d(void* d, int64_t d_row, int64_t d_col, const void* a, int64_t a_row
 #undef FX_COPY
 }
 
+// d is aligned to a cache line.
+void stream(void* d_, const void* a_, int64_t bytes) {
+  char* d = static_cast<char*>(d_);
+  const char* a = static_cast<const char*>(a_);
+  int64_t i = 0;
+  for (; i + 64 <= bytes; i += 64) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(d + i), _mm512_loadu_si512(a + i));
+#else
+    const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + i));
+    const __m256i high = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(a + i + 32));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(d + i), low);
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(d + i + 32), high);
+#endif
+  }
+  memcpy(d + i, a + i, size_t(bytes - i));
+}
+
+void stream_end() { _mm_sfence(); }
+
 void copy(void* d, const void* a, int64_t n, int size) {
-  if (n > 0 && d != a) memcpy(d, a, size_t(n) * size_t(size));
+  const int64_t bytes = n * size;
+  if (bytes <= 0 || d == a) return;
+  if (bytes < expr::kStreamBytes || reinterpret_cast<uintptr_t>(d) % 64 != 0) {
+    memcpy(d, a, size_t(bytes));
+    return;
+  }
+  stream(d, a, bytes);
+  stream_end();
 }
 
 template <class T>
@@ -199,6 +226,8 @@ void fill(void* d, const void* value, int64_t n, int size) {
 
 void set_copy_loops(expr::DirectLoops& loops) {
   loops.copy = copy;
+  loops.stream = stream;
+  loops.stream_end = stream_end;
   loops.fill = fill;
   loops.copy_2d = copy_2d;
 }
