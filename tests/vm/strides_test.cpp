@@ -206,6 +206,13 @@ TEST(VmStrides, TwoOutputsSwapTheirInputs) {
     ASSERT_EQ(x[size_t(i)], float(-i));
     ASSERT_EQ(y[size_t(i)], float(i + 1));
   }
+  const Program swap = compile({b, a}, {Dtype::kF32, Dtype::kF32},
+                               {InputSpec{Dtype::kF32}, InputSpec{Dtype::kF32}}, false);
+  run_contiguous(swap, in, out, 1500);
+  for (int i = 0; i < 1500; ++i) {
+    ASSERT_EQ(x[size_t(i)], float(i + 1));
+    ASSERT_EQ(y[size_t(i)], float(-i));
+  }
 }
 
 // Outputs too large for the caches take another way to memory; aligned and not, and in place.
