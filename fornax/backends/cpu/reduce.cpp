@@ -1,54 +1,62 @@
+// Reductions: the fold of each, and what its result is made from the fold's state.
 #include "fornax/ops/reduce.h"
+
+#include "fornax/backends/cpu/fold.h"
 #include "fornax/backends/cpu/register.h"
+#include "fornax/ops/internal.h"
 #include "fornax/ops/records.h"
 
 namespace fornax::cpu {
 namespace {
 
-double load_any(const Tensor& t, int64_t i) {
-  const char* p = static_cast<const char*>(t.impl()->data()) + i * t.element_size();
-  auto real = [](auto v) {
-    if constexpr (requires { v.im; })
-      return double(v.re);
-    else
-      return double(v);
-  };
-  switch (t.dtype()) {
-#define X(type, name, torch, short_name, long_name) \
-  case Dtype::name: return real(*reinterpret_cast<const type*>(p));
-    FX_DTYPES(X)
-#undef X
-    default: break;
-  }
-  return 0;
+// x as a dtype the fold reads: itself if it can.
+Tensor foldable(FoldKind kind, const Tensor& x, Dtype wanted) {
+  Dtype d =
+      is_complex(x.dtype()) == is_complex(wanted) && !is_integral(wanted) ? x.dtype() : wanted;
+  if (is_integral(x.dtype()) && is_integral(wanted)) d = x.dtype();
+  if (!has_fold(kind, d))
+    d = is_integral(d) ? Dtype::kI64 : is_complex(d) ? Dtype::kC128 : Dtype::kF32;
+  if (d == x.dtype()) return x;
+  Tensor cast = make_tensor(Meta(d, x.sizes(), x.device()));
+  copy_elements(cast, x);
+  return cast;
+}
+
+void store_values(const Folded& folded, const Tensor& out, int plane = 0) {
+  if (folded.integer)
+    store_integers(folded, folded.integers(plane), out);
+  else
+    store_reals(folded, folded.reals(plane), out);
 }
 
 void sum_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
-  const Tensor& x = args.tensor(0);
-  uint64_t mask = dim_mask(args, 1, x.dim(), "sum");
-  Dims strides(size_t(x.dim()), 0);
-  int64_t step = 1;
-  for (size_t d = size_t(x.dim()); d-- > 0;)
-    if (!(mask >> d & 1)) {
-      strides[d] = step;
-      step *= x.sizes()[d];
-    }
-  std::vector<double> sums(size_t(outs[0].numel()), 0.0);
-  Dims index(size_t(x.dim()), 0);
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    int64_t at = 0;
-    for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides[d];
-    sums[size_t(at)] += load_any(x, i);
-    for (size_t d = index.size(); d-- > 0;) {
-      if (++index[d] < x.sizes()[d]) break;
-      index[d] = 0;
-    }
-  }
-  Tensor raw = make_tensor(Meta(Dtype::kF64, outs[0].sizes()));
-  std::copy(sums.begin(), sums.end(), raw.data_ptr<double>());
-  outs[0].copy_(raw);
+  Tensor x = foldable(FoldKind::kSum, args.tensor(0), outs[0].dtype());
+  store_values(fold(FoldKind::kSum, x, dim_mask(args, 1, x.dim(), "sum")), outs[0]);
+}
+
+void mean_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
+  Tensor x = foldable(FoldKind::kSum, args.tensor(0), outs[0].dtype());
+  uint64_t mask = dim_mask(args, 1, x.dim(), "mean");
+  Folded folded = fold(FoldKind::kSum, x, mask);
+  double n = double(reduced_count(x.sizes(), mask));
+  double* values = folded.memory.as<double>();
+  for (int64_t i = 0; i < folded.count; ++i) values[i] /= n;
+  store_values(folded, outs[0]);
+}
+
+template <FoldKind kind>
+void extremum_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> outs) {
+  Tensor x = foldable(kind, args.tensor(0), outs[0].dtype());
+  store_values(fold(kind, x, dim_mask(args, 1, x.dim(), context.op.name())), outs[0]);
 }
 
 }  // namespace
-void register_reduce(const KernelTable& table) { table.set(sum_op, sum_kernel); }
+
+void register_reduce(const KernelTable& table) {
+  table.set(sum_op, sum_kernel, kAnyStrides);
+  table.set(mean_op, mean_kernel, kAnyStrides);
+  table.set(amax_op, extremum_kernel<FoldKind::kMax>, kAnyStrides);
+  table.set(amin_op, extremum_kernel<FoldKind::kMin>, kAnyStrides);
+}
+
 }  // namespace fornax::cpu

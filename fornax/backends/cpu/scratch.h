@@ -12,6 +12,9 @@ class Scratch {
  public:
   explicit Scratch(int64_t bytes);
   ~Scratch();
+  Scratch(Scratch&& other) noexcept : data_(other.data_), bytes_(other.bytes_) {
+    other.data_ = nullptr;
+  }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
