@@ -1,3 +1,4 @@
+#include <algorithm>
 
 #include "fornax/base/pool.h"
 #include "fornax/base/startup.h"
@@ -184,16 +185,46 @@ void fit_target(const Call& call, const Tensor& target, const Meta& meta) {
            ": the target has several elements in one memory place (expand); clone() it first");
 }
 
+// Tensor arguments by storage: a target is compared with those alone that share its memory, since
+// lists may hold thousands.
+class ArgumentsByStorage {
+ public:
+  explicit ArgumentsByStorage(Args args) {
+    for_each_tensor(args, [&](const Tensor& t, int, int) {
+      if (t.defined()) tensors_.push_back(&t);
+    });
+    if (tensors_.size() > kLinear) std::sort(tensors_.begin(), tensors_.end(), before);
+  }
+  template <class F>
+  void sharing(const Tensor& target, F fn) const {
+    auto first = tensors_.begin(), last = tensors_.end();
+    if (tensors_.size() > kLinear) first = std::lower_bound(first, last, &target, before);
+    for (; first != last; ++first) {
+      bool shared = (*first)->impl()->storage.get() == target.impl()->storage.get();
+      if (shared)
+        fn(**first);
+      else if (tensors_.size() > kLinear)
+        return;
+    }
+  }
+
+ private:
+  static constexpr size_t kLinear = 16;
+  static bool before(const Tensor* a, const Tensor* b) {
+    return reinterpret_cast<uintptr_t>(a->impl()->storage.get()) <
+           reinterpret_cast<uintptr_t>(b->impl()->storage.get());
+  }
+  SmallVec<const Tensor*, kLinear> tensors_;
+};
+
 // Whether a result must go through a temporary before it may land in `target`.
-bool needs_temporary(const Call& call, const Kernel& kernel, const Tensor& target,
-                     const Meta& meta) {
+bool needs_temporary(const Call& call, const ArgumentsByStorage& arguments, const Kernel& kernel,
+                     const Tensor& target, const Meta& meta) {
   bool temporary = target.dtype() != meta.dtype && !(kernel.traits & kCastsOnStore);
   temporary = temporary || (target.impl()->flags & (kConjFlag | kNegFlag));
   temporary = temporary || (!(kernel.traits & kAnyStrides) && !target.is_contiguous());
-  for_each_tensor(call.args, [&](const Tensor& x, int, int) {
-    if (!x.defined() || x.impl()->storage.get() != target.impl()->storage.get() ||
-        !may_overlap(x, target))
-      return;
+  arguments.sharing(target, [&](const Tensor& x) {
+    if (!may_overlap(x, target)) return;
     if (same_elements(x, target)) {
       temporary = temporary || !(kernel.traits & kAliasSafe);
       return;
@@ -272,13 +303,14 @@ void run_into_targets(Call& call, const Metas& metas) {
   const Kernel& kernel = find_kernel(call.op, device_of(metas));
   Tensors given = targets_of(call, metas.size());
   Tensors outs = given;
+  ArgumentsByStorage arguments(call.args);
   for (size_t i = 0; i < metas.size(); ++i) {
     if (!given[i].defined()) {
       outs[i] = make_tensor(metas[i]);
       continue;
     }
     fit_target(call, given[i], metas[i]);
-    if (needs_temporary(call, kernel, given[i], metas[i])) {
+    if (needs_temporary(call, arguments, kernel, given[i], metas[i])) {
       Meta plain = metas[i];
       plain.strides.clear();
       outs[i] = make_tensor(plain);

@@ -23,6 +23,7 @@ void register_cpu() {
   register_pointwise(table);
   register_factory(table);
   register_reduce(table);
+  register_optim(table);
   register_view_kernels(table);
 }
 

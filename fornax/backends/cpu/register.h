@@ -9,5 +9,6 @@ void register_cpu();
 void register_pointwise(const KernelTable& table);
 void register_factory(const KernelTable& table);
 void register_reduce(const KernelTable& table);
+void register_optim(const KernelTable& table);
 
 }  // namespace fornax::cpu
