@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fornax/backends/cpu/kernels/gemm_kernels.h"
-#include "fornax/backends/cpu/kernels/gemm_vec.h"
+#include "fornax/backends/cpu/kernels/vec.h"
 
 namespace fornax::FX_ISA_NS {
 
@@ -27,15 +27,6 @@ template <class T>
 inline constexpr int kTileRows = kWide ? 14 : 6;
 
 namespace {
-
-// Copies n contiguous elements, converted to the compute type.
-template <class T, class S>
-FX_INLINE void convert_row(T* dst, const S* src, int64_t n) {
-  using X = Vec<T>;
-  int64_t i = 0;
-  for (; i + X::kLanes <= n; i += X::kLanes) X::store(dst + i, X::load(src + i));
-  if (i < n) X::store(dst + i, X::load(src + i, int(n - i)), int(n - i));
-}
 
 // dst[r * dst_ld + c] = src[r * row + c * col], converted. Fast where one of the strides is 1.
 template <class T, class S>

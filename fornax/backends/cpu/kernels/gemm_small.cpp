@@ -79,12 +79,7 @@ void widen_all(const void* from, void* to, int64_t n) {
 
 template <class S>
 void narrow_all(const void* from, void* to, int64_t n) {
-  using X = Vec<float>;
-  const float* f = static_cast<const float*>(from);
-  S* t = static_cast<S*>(to);
-  int64_t i = 0;
-  for (; i + X::kLanes <= n; i += X::kLanes) X::store(t + i, X::load(f + i));
-  if (i < n) X::store(t + i, X::load(f + i, int(n - i)), int(n - i));
+  narrow_row(static_cast<S*>(to), static_cast<const float*>(from), n);
 }
 
 constexpr int64_t kIntegerCols = 256;

@@ -1,6 +1,6 @@
-// Vectors of float and double for the matrix kernels: loads and stores convert from and to the
-// storage types, whole or for the first n lanes. Included only by sources compiled per instruction
-// set.
+// Vectors of float and double for the matrix and pooling kernels: loads and stores convert from and
+// to the storage types, whole or for the first n lanes. Included only by sources compiled per
+// instruction set.
 #pragma once
 
 // gcc 12 takes the deliberately undefined pass-through operands of its own intrinsics for a
@@ -219,6 +219,24 @@ struct Vec<double> {
 };
 
 #endif
+
+// Copies n contiguous elements, converted to the compute type.
+template <class T, class S>
+FX_INLINE void convert_row(T* dst, const S* src, int64_t n) {
+  using X = Vec<T>;
+  int64_t i = 0;
+  for (; i + X::kLanes <= n; i += X::kLanes) X::store(dst + i, X::load(src + i));
+  if (i < n) X::store(dst + i, X::load(src + i, int(n - i)), int(n - i));
+}
+
+// Copies n contiguous elements, rounded to the storage type.
+template <class S, class T>
+FX_INLINE void narrow_row(S* dst, const T* src, int64_t n) {
+  using X = Vec<T>;
+  int64_t i = 0;
+  for (; i + X::kLanes <= n; i += X::kLanes) X::store(dst + i, X::load(src + i));
+  if (i < n) X::store(dst + i, X::load(src + i, int(n - i)), int(n - i));
+}
 
 // Writes the transpose of an 8 x 8 block: dst[c * dst_ld + r] = src[r * src_ld + c].
 template <class S>
