@@ -1,5 +1,5 @@
-# bin/fornax from tools/fornax/, bin/fornax-bench from bench/, one program per file of examples/
-# and per other file of tools/.
+# bin/fornax from tools/fornax/, bin/fornax-bench from bench/ and the program whose start-up it
+# measures, one program per file of examples/ and per other file of tools/.
 
 find_path(FORNAX_CLI11_INCLUDE CLI/CLI.hpp)
 find_path(FORNAX_JSON_INCLUDE nlohmann/json.hpp)
@@ -20,6 +20,14 @@ if(EXISTS "${PROJECT_SOURCE_DIR}/tools/fornax/main.cpp")
 endif()
 file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
 fornax_program(fornax-bench ${bench_sources})
+# The inputs are the same bits everywhere: no fused multiply-add.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/bench/data.cpp" PROPERTIES COMPILE_OPTIONS
+                                                                   -ffp-contract=off)
+fornax_program(fornax-bench-startup "${PROJECT_SOURCE_DIR}/bench/startup/main.cpp")
+add_dependencies(fornax-bench fornax-bench-startup)
+if(FORNAX_BUILD_SHARED)
+  add_dependencies(fornax-bench fornax_shared)
+endif()
 
 file(GLOB single_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cpp"
      "${PROJECT_SOURCE_DIR}/tools/*.cpp")

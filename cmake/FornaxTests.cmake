@@ -24,6 +24,13 @@ list(FILTER tool_sources EXCLUDE REGEX "/main\\.cpp$")
 add_library(fornax_tool STATIC ${tool_sources})
 target_link_libraries(fornax_tool PRIVATE fornax_options fornax_static fornax_third_party_headers)
 
+# Likewise of bin/fornax-bench.
+file(GLOB bench_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cpp")
+list(FILTER bench_sources EXCLUDE REGEX "/main\\.cpp$")
+add_library(fornax_bench_parts STATIC ${bench_sources})
+target_link_libraries(fornax_bench_parts PRIVATE fornax_options fornax_static
+                                                 fornax_third_party_headers)
+
 # fornax_test_variant(AREA NAME SETTINGS…): the whole program once more, as one test, with these
 # environment variables. Called by tests/<area>/variants.cmake.
 function(fornax_test_variant area name)
@@ -39,6 +46,8 @@ function(fornax_test area)
   target_compile_definitions(${target} PRIVATE FX_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   if(area IN_LIST areas_with_tool)
     target_link_libraries(${target} PRIVATE fornax_tool)
+  elseif(area STREQUAL "bench")
+    target_link_libraries(${target} PRIVATE fornax_bench_parts)
   endif()
   target_link_libraries(
     ${target} PRIVATE fornax_options $<TARGET_NAME_IF_EXISTS:fornax_test_support> fornax_static
