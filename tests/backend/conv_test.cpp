@@ -358,6 +358,23 @@ TEST(Conv, SecondCallUsesTheCachedPrimitive) {
   for (int i = 0; i < 3; i++) check<float>(sized(geometries()[1]), true);
 }
 
+// A primitive is made for a number of threads; one made for another must not be used.
+TEST(Conv, NumberOfThreadsChangesBetweenCalls) {
+  const Conv c = sized({.batch = 4,
+                        .in_channels = 32,
+                        .out_channels = 32,
+                        .in_size = {14, 14},
+                        .kernel = {3, 3},
+                        .pad = {1, 1},
+                        .pad_right = {1, 1}});
+  const int before = get_num_threads();
+  for (int threads : {1, 4, 2, 1}) {
+    set_num_threads(threads);
+    check<float>(c, true);
+  }
+  set_num_threads(before);
+}
+
 TEST(Conv, SameBitsOnAnyNumberOfThreads) {
   Conv c = sized({.dtype = Dtype::kF64,
                   .batch = 3,

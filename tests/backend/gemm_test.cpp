@@ -279,6 +279,14 @@ TEST_F(LibraryEngine, F32) {
   check_factors<float>();
   check_batches<float>();
 }
+TEST_F(LibraryEngine, NumberOfThreadsChangesBetweenCalls) {
+  const int before = get_num_threads();
+  for (int threads : {1, 4, 2, 1}) {
+    set_num_threads(threads);
+    check<float>({.batch = 1, .m = 100, .n = 200, .k = 150});
+  }
+  set_num_threads(before);
+}
 TEST_F(LibraryEngine, BF16) {
   check_layouts<BFloat16>();
   check_factors<BFloat16>();

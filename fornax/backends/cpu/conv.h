@@ -54,6 +54,8 @@ void conv_backward_data(const Conv& c, const void* grad_out, const void* weight,
                         void* grad_in);
 
 // grad_weight, laid out as weight_layout says; grad_bias (out_channels elements) too unless null.
+// The last bits may depend on the number of threads, which share out the batch; those of the other
+// passes don't.
 void conv_backward_weights(const Conv& c, const void* in, const void* grad_out, void* grad_weight,
                            void* grad_bias);
 

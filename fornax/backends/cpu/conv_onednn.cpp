@@ -19,10 +19,10 @@ using Args = std::unordered_map<int, dnnl::memory>;
 struct Key {
   int64_t batch, in_channels, out_channels, groups;
   int64_t in_size[3], kernel[3], out_size[3], stride[3], pad[3], pad_right[3], dilation[3];
-  uint64_t flags;  // dtype, layouts, spatial, pass, bias
+  uint64_t flags;  // dtype, layouts, spatial, pass, bias, threads
 };
 
-Key key_of(const Conv& c, ConvPass pass, bool has_bias) {
+Key key_of(const Conv& c, ConvPass pass, bool has_bias, int threads) {
   Key k{};
   k.batch = c.batch;
   k.in_channels = c.in_channels;
@@ -39,7 +39,7 @@ Key key_of(const Conv& c, ConvPass pass, bool has_bias) {
   }
   k.flags = uint64_t(c.dtype) | uint64_t(c.spatial) << 8 | uint64_t(pass) << 16 |
             uint64_t(has_bias) << 24 | uint64_t(c.in_layout) << 32 | uint64_t(c.out_layout) << 33 |
-            uint64_t(c.weight_layout) << 34;
+            uint64_t(c.weight_layout) << 34 | uint64_t(threads) << 40;
   return k;
 }
 
@@ -222,8 +222,9 @@ int64_t padded(int64_t bytes) { return (bytes + 63) & ~int64_t(63); }
 }  // namespace
 
 bool conv_onednn(const Conv& c, ConvPass pass, const ConvArgs& args) {
+  const int threads = onednn_use_threads();
   thread_local LruCache<Key, Primitive> cache(1024);
-  Primitive& p = cache.get(key_of(c, pass, args.bias != nullptr),
+  Primitive& p = cache.get(key_of(c, pass, args.bias != nullptr, threads),
                            [&] { return make_primitive(c, pass, args.bias != nullptr); });
   if (!p.primitive) return false;
   Scratch space(padded(p.in.bytes()) + padded(p.weight.bytes()) + padded(p.out.bytes()) +
@@ -240,7 +241,6 @@ bool conv_onednn(const Conv& c, ConvPass pass, const ConvArgs& args) {
   attach(p.out, args.out);
   if (args.bias != nullptr) p.bias.outer.set_data_handle(args.bias);
   p.scratch.set_data_handle(place);
-  onednn_use_threads();
   dnnl::stream stream(onednn_stream(), true);
   if (pass != ConvPass::kBackwardData) reorder_in(p.in, stream);
   if (pass != ConvPass::kBackwardWeights) reorder_in(p.weight, stream);

@@ -22,7 +22,7 @@ struct Key {
   int64_t batch, m, n, k;
   int64_t a_batch, a_row, a_col, b_batch, b_row, b_col, c_batch, c_row;
   uint64_t beta_bits;
-  uint64_t flags;  // dtype, bias, fast_f32
+  uint64_t flags;  // dtype, bias, fast_f32, threads
 };
 
 struct Matmul {
@@ -95,6 +95,7 @@ Matmul make_matmul(const Key& key, Dtype dtype, bool has_bias, bool fast_f32, fl
 void* handle(const void* p) { return const_cast<void*>(p); }
 
 bool run(const Gemm& g, bool fast_f32) {
+  const auto threads = uint64_t(onednn_use_threads());
   Key key{g.batch,
           g.m,
           g.n,
@@ -108,7 +109,8 @@ bool run(const Gemm& g, bool fast_f32) {
           g.c_batch,
           g.c_row,
           std::bit_cast<uint64_t>(g.beta.re),
-          uint64_t(g.dtype) | uint64_t(g.bias != nullptr) << 8 | uint64_t(fast_f32) << 9};
+          uint64_t(g.dtype) | uint64_t(g.bias != nullptr) << 8 | uint64_t(fast_f32) << 9 |
+              threads << 16};
   tidy(g.m, g.k, key.a_row, key.a_col);
   tidy(g.k, g.n, key.b_row, key.b_col);
   if (g.m == 1) key.c_row = g.n;
@@ -128,7 +130,6 @@ bool run(const Gemm& g, bool fast_f32) {
   matmul.c.set_data_handle(g.c);
   matmul.scratch.set_data_handle(scratch.data());
   if (g.bias != nullptr) matmul.bias.set_data_handle(handle(g.bias));
-  onednn_use_threads();
   dnnl::stream stream(onednn_stream(), true);
   matmul.primitive.execute(stream, matmul.args);
   stream.wait();

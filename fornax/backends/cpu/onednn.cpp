@@ -37,12 +37,13 @@ const OnednnSupport& onednn_support() {
   return support;
 }
 
-void onednn_use_threads() {
+int onednn_use_threads() {
   const int threads = in_parallel_region() ? 1 : get_num_threads();
   thread_local int current = 0;
-  if (threads == current) return;
+  if (threads == current) return threads;
   omp_set_num_threads(threads);
   current = threads;
+  return threads;
 }
 
 }  // namespace fornax::cpu

@@ -20,7 +20,9 @@ struct OnednnSupport {
 const OnednnSupport& onednn_support();
 
 // Makes OpenMP regions started by the calling thread use get_num_threads() threads, and one inside
-// our own parallel regions. Call before each execution; costs a few ns.
-void onednn_use_threads();
+// our own parallel regions; returns that number. A primitive's blocking and scratch space are fixed
+// for the number of threads it was made under: call this first, make the number part of the cache
+// key, and execute under the same number. Costs a few ns.
+int onednn_use_threads();
 
 }  // namespace fornax::cpu
