@@ -132,15 +132,32 @@ enum class Promote : uint8_t {
   kFloatUnlessText,  // kFloat, but integers stay when a text argument is given (div with
                      // rounding_mode)
   kBool,             // computed in the common dtype, result bool
-  kToReal,           // complex operands give real results (abs, angle)
+  kToReal,           // complex operands give real results (abs)
+  kFloatToReal,      // kFloat, and complex operands give real results (angle)
+  kToComplex,        // real operands give complex results (polar, complex)
+  kIntForBool,       // bool becomes int64 (square)
+  kDouble,           // float64, or complex128 for complex operands (float_power)
   kFirst,            // operand 0's dtype, whatever the others are
   kAttribute,        // the dtype argument, or operand 0's
+};
+
+// Dtypes that a pointwise operator computes in, as a set.
+enum KindSet : uint8_t {
+  kBools = 1,
+  kInts = 2,
+  kReals = 4,
+  kComplexes = 8,
+  kFloating = kReals | kComplexes,
+  kOrdered = kBools | kInts | kReals,
+  kNumbers = kInts | kReals | kComplexes,
+  kAllKinds = 15,
 };
 
 // The mathematics of a pointwise operator: exactly one of the functions is set. The n-ary ones take
 // operands 0, 1, 2; `body` sees absent operands, attributes and dtypes.
 struct PointwiseSpec {
   Promote promote = Promote::kDefault;
+  uint8_t kinds = kAllKinds;  // what the common dtype may be
   uint32_t promoted = 0;  // arguments that take part in promotion; 0: every Tensor parameter
   uint64_t structural =
       0;  // derived: integer, bool, text and dtype parameters, whose values shape the body

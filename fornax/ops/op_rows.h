@@ -9,12 +9,14 @@
 //
 // A row is FX_<forms>(record, C++ name, (parameters after self), (arguments after self)). Forms: F
 // new results (method and free function), I in place (name_), O out= (name_out, free). A digit is
-// the size of a returned tuple, V a vector. G: free function without self. R: a record without a
-// C++ name. FX_DEF(x) is "= x" in declarations only.
+// the size of a returned tuple, V a vector. G: free function without self. M: method only, whose
+// arguments say *this. GI: free function in place on a self before the parameters. GO: G and its
+// out=. R: a record without a C++ name. FX_DEF(x) is "= x" in declarations only.
 #define FX_LIST(...) __VA_ARGS__
 #define FX_SELF(...) (const Tensor& self __VA_OPT__(, ) __VA_ARGS__)
 #define FX_SELF_INPLACE(...) (Tensor & self __VA_OPT__(, ) __VA_ARGS__)
 #define FX_OUT(...) (Tensor & out, const Tensor& self __VA_OPT__(, ) __VA_ARGS__)
+#define FX_OUT_ONLY(...) (Tensor & out __VA_OPT__(, ) __VA_ARGS__)
 #define FX_WITH_SELF(...) \
   { self __VA_OPT__(, ) __VA_ARGS__ }
 #define FX_WITH_THIS(...) \
@@ -34,6 +36,9 @@
 #define FX_G2(op, name, sig, args)
 #define FX_G3(op, name, sig, args)
 #define FX_GV(op, name, sig, args)
+#define FX_M(op, name, sig, args) Tensor name sig const;
+#define FX_GI(op, name, sig, args)
+#define FX_OO(op, name, sig, args)
 #define FX_R(op)
 #elif defined(FX_FUNCTIONS)
 #define FX_DEF(...) = __VA_ARGS__
@@ -47,6 +52,9 @@
 #define FX_G2(op, name, sig, args) std::tuple<Tensor, Tensor> name sig;
 #define FX_G3(op, name, sig, args) std::tuple<Tensor, Tensor, Tensor> name sig;
 #define FX_GV(op, name, sig, args) std::vector<Tensor> name sig;
+#define FX_M(op, name, sig, args)
+#define FX_GI(op, name, sig, args) Tensor& name##_ FX_SELF_INPLACE sig;
+#define FX_OO(op, name, sig, args) Tensor& name##_out FX_OUT_ONLY sig;
 #define FX_R(op)
 #elif defined(FX_RECORDS)
 #define FX_DEF(...)
@@ -60,6 +68,9 @@
 #define FX_G2(op, name, sig, args) extern const Op op##_op;
 #define FX_G3(op, name, sig, args) extern const Op op##_op;
 #define FX_GV(op, name, sig, args) extern const Op op##_op;
+#define FX_M(op, name, sig, args) extern const Op op##_op;
+#define FX_GI(op, name, sig, args) extern const Op op##_op;
+#define FX_OO(op, name, sig, args) extern const Op op##_op;
 #define FX_R(op) extern const Op op##_op;
 #elif defined(FX_TABLE)
 #define FX_DEF(...)
@@ -73,6 +84,9 @@
 #define FX_G2(op, name, sig, args) &op##_op,
 #define FX_G3(op, name, sig, args) &op##_op,
 #define FX_GV(op, name, sig, args) &op##_op,
+#define FX_M(op, name, sig, args) &op##_op,
+#define FX_GI(op, name, sig, args) &op##_op,
+#define FX_OO(op, name, sig, args) &op##_op,
 #define FX_R(op) &op##_op,
 #elif defined(FX_STUBS)
 #define FX_DEF(...)
@@ -137,8 +151,21 @@
     Tensors r = call(op##_op, Form::kNew, FX_ONLY args); \
     return std::vector<Tensor>(r.begin(), r.end());      \
   }
+#define FX_M(op, name, sig, args) \
+  Tensor Tensor::name sig const { return call1(op##_op, FX_ONLY args); }
+#define FX_GI(op, name, sig, args)            \
+  Tensor& name##_ FX_SELF_INPLACE sig {       \
+    call_inplace(op##_op, FX_WITH_SELF args); \
+    return self;                              \
+  }
+#define FX_OO(op, name, sig, args)          \
+  Tensor& name##_out FX_OUT_ONLY sig {      \
+    call_out(op##_op, FX_ONLY args, {out}); \
+    return out;                             \
+  }
 #define FX_R(op)
 #endif
+#define FX_GO(op, name, sig, args) FX_G(op, name, sig, args) FX_OO(op, name, sig, args)
 #define FX_FI(op, name, sig, args) FX_F(op, name, sig, args) FX_I(op, name, sig, args)
 #define FX_FO(op, name, sig, args) FX_F(op, name, sig, args) FX_O(op, name, sig, args)
 #define FX_FIO(op, name, sig, args) \
@@ -154,6 +181,7 @@
 #undef FX_SELF
 #undef FX_SELF_INPLACE
 #undef FX_OUT
+#undef FX_OUT_ONLY
 #undef FX_WITH_SELF
 #undef FX_WITH_THIS
 #undef FX_ONLY
@@ -168,6 +196,10 @@
 #undef FX_G2
 #undef FX_G3
 #undef FX_GV
+#undef FX_M
+#undef FX_GI
+#undef FX_OO
+#undef FX_GO
 #undef FX_R
 #undef FX_FI
 #undef FX_FO

@@ -2,6 +2,8 @@
 // pointwise_derivative.cpp.
 #include "fornax/ops/pointwise.h"
 
+#include <iterator>
+
 #include "fornax/base/hash.h"
 
 namespace fornax {
@@ -29,14 +31,6 @@ Dtype combine(Dtype higher, Dtype lower) {
   if (is_float(higher)) return higher;
   if (higher == Dtype::kBool || is_float(lower)) return promote_types(higher, lower);
   return higher;
-}
-
-Dtype result_dtype(Promote promote, Dtype common) {
-  switch (promote) {
-    case Promote::kBool: return Dtype::kBool;
-    case Promote::kToReal: return to_real(common);
-    default: return common;
-  }
 }
 
 // Strides of the result as TensorIterator would choose: the operands' order of dimensions, first
@@ -117,6 +111,16 @@ Device common_device(const Op& op, Args args) {
 
 }  // namespace
 
+Dtype result_dtype(Promote promote, Dtype common) {
+  switch (promote) {
+    case Promote::kBool: return Dtype::kBool;
+    case Promote::kToReal:
+    case Promote::kFloatToReal: return to_real(common);
+    case Promote::kToComplex: return to_complex(common);
+    default: return common;
+  }
+}
+
 Dtype promoted_dtype(const Op& op, Args args) {
   Categories c;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -149,9 +153,15 @@ Dtype common_dtype(const Op& op, Args args) {
   else
     d = promoted_dtype(op, args);
   FX_CHECK(d != Dtype::kUndefined, kType, op.name(), ": expected at least one tensor");
+  switch (op.pointwise.promote) {
+    case Promote::kDouble: return is_complex(d) ? Dtype::kC128 : Dtype::kF64;
+    case Promote::kIntForBool: return is_bool(d) ? Dtype::kI64 : d;
+    case Promote::kFloat:
+    case Promote::kFloatToReal: return is_integral(d) ? get_default_dtype() : d;
+    case Promote::kFloatUnlessText: break;
+    default: return d;
+  }
   if (!is_integral(d)) return d;
-  if (op.pointwise.promote == Promote::kFloat) return get_default_dtype();
-  if (op.pointwise.promote != Promote::kFloatUnlessText) return d;
   for (const Arg& a : args)
     if (a.tag == Tag::kString) return d;
   return get_default_dtype();
@@ -173,9 +183,19 @@ Dims pointwise_sizes(const Op& op, Args args) {
   return sizes;
 }
 
+static KindSet kind_set(Dtype d) {
+  return is_bool(d)       ? kBools
+         : is_integral(d) ? kInts
+         : is_float(d)    ? kReals
+                          : kComplexes;
+}
+
 void pointwise_infer(Infer& f) {
   Meta m;
-  m.dtype = result_dtype(f.op.pointwise.promote, common_dtype(f.op, f.args));
+  Dtype common = common_dtype(f.op, f.args);
+  FX_CHECK(f.op.pointwise.kinds & kind_set(common), kType, f.op.name(), ": not defined for ",
+           common);
+  m.dtype = result_dtype(f.op.pointwise.promote, common);
   m.device = common_device(f.op, f.args);
   m.sizes = pointwise_sizes(f.op, f.args);
   m.strides = preserved_strides(f.op, f.args, m.sizes);
@@ -205,11 +225,22 @@ Expr Body::in(int i) const {
   return expr::input(inputs[i], a.tag == Tag::kReal ? expr::Kind::kReal : expr::Kind::kInt);
 }
 
-bool Body::is_one(int i) const {
-  return args[size_t(i)].is_number() && args.number(size_t(i)) == Scalar(1);
+// Place of a number among those that bodies treat apart, from 1; 0 for all others.
+static constexpr double kExactNumbers[] = {0, 1, 2, 3, -1, -2, 0.5, -0.5};
+static uint64_t number_class(const Arg& a) {
+  if (a.tag == Tag::kComplex && a.scalar->imag() != 0) return 0;
+  double value = a.tag == Tag::kReal      ? a.d
+                 : a.tag == Tag::kComplex ? a.scalar->real()
+                                          : double(a.i);
+  for (size_t k = 0; k < std::size(kExactNumbers); ++k)
+    if (value == kExactNumbers[k]) return k + 1;
+  return 0;
 }
-bool Body::is_zero(int i) const {
-  return args[size_t(i)].is_number() && args.number(size_t(i)) == Scalar(0);
+
+std::optional<double> Body::exact(int i) const {
+  if (!args[size_t(i)].is_number()) return std::nullopt;
+  uint64_t place = number_class(args[size_t(i)]);
+  return place ? std::optional<double>(kExactNumbers[place - 1]) : std::nullopt;
 }
 
 Expr Body::stored(Expr e) const {
@@ -241,8 +272,7 @@ uint64_t structure_hash(const Op& op, Args args) {
     } else if (structural || a.tag == Tag::kDtype) {
       v = v * 131 + uint64_t(a.i) * 2 + 1;
     } else if (a.is_number()) {
-      Scalar s = a.number();
-      v = v * 4 + (s == Scalar(0) ? 1 : s == Scalar(1) ? 2 : 0);
+      v = v * 16 + number_class(a);
     }
     h = hash_combine(h, v);
   }

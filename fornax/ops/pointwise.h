@@ -33,9 +33,11 @@ struct Body {
   std::string_view text(int i) const {
     return args[size_t(i)].tag == Tag::kString ? args.text(size_t(i)) : "";
   }
-  // Whether number `i` is exactly one / zero: part of the program's key.
-  bool is_one(int i) const;
-  bool is_zero(int i) const;
+  // Number `i` where it is one of a few that bodies treat apart (0, +-1, +-2, 3, +-0.5): those are
+  // part of the program's key.
+  std::optional<double> exact(int i) const;
+  bool is_one(int i) const { return exact(i) == 1.0; }
+  bool is_zero(int i) const { return exact(i) == 0.0; }
   expr::Kind kind() const;
   // The value as it would be after a store in the common dtype (bf16 and f16 round; others
   // unchanged).
@@ -43,6 +45,8 @@ struct Body {
   void out(int k, Expr e) const { outs[k] = e; }
 };
 
+// The dtype of a result whose operands are computed in `common`.
+Dtype result_dtype(Promote promote, Dtype common);
 void pointwise_infer(Infer& f);
 void pointwise_vjp(Vjp& v);
 Saves pointwise_saves(const SaveQuery& q);
@@ -101,6 +105,16 @@ constexpr Op pointwise(std::string_view schema, std::string_view doc, Promote pr
 // The same operator, whose gradient may read the result.
 constexpr Op saves_result(Op op) {
   op.traits |= kSavesResult;
+  return op;
+}
+// The same operator, refusing other dtypes to compute in: a set of KindSet.
+constexpr Op accepts(int kinds, Op op) {
+  op.pointwise.kinds = uint8_t(kinds);
+  return op;
+}
+// The same operator with more to check or another geometry; `infer` calls pointwise_infer itself.
+constexpr Op inferred_by(void (*infer)(Infer&), Op op) {
+  op.infer = infer;
   return op;
 }
 

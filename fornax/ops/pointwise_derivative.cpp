@@ -50,7 +50,7 @@ void derived_infer(Infer& f) {
         m.strides.assign(a.t->strides().begin(), a.t->strides().end());
     }
   if (spec.forward) {
-    m.dtype = spec.base->pointwise.promote == Promote::kToReal ? to_real(common) : common;
+    m.dtype = result_dtype(spec.base->pointwise.promote, common);
     for (int k = 0; k < spec.n_outs; ++k) f.outs.push_back(Meta(m));
     return;
   }

@@ -22,6 +22,7 @@ void register_cpu() {
   KernelTable table{DeviceType::kCPU};
   register_pointwise(table);
   register_factory(table);
+  register_random(table);
   register_reduce(table);
   register_optim(table);
   register_view_kernels(table);

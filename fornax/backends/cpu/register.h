@@ -7,6 +7,7 @@ namespace fornax::cpu {
 
 void register_cpu();
 void register_pointwise(const KernelTable& table);
+void register_random(const KernelTable& table);
 void register_factory(const KernelTable& table);
 void register_reduce(const KernelTable& table);
 void register_optim(const KernelTable& table);
