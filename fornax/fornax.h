@@ -4,3 +4,4 @@
 #include "fornax/autograd/autograd.h"
 #include "fornax/ops/factory.h"
 #include "fornax/ops/operators.h"
+#include "fornax/ops/random.h"

@@ -274,11 +274,13 @@ void prepare_inputs(Args args, uint8_t traits, PreparedArgs& out) {
 void run_kernel(const Call& call, const Kernel& kernel, ArrayRef<Tensor> outs) {
   KernelContext context{call.op, {}};
   if (call.op.is(kRandom)) {
-    // One 128-bit block of the counter per element of the largest result, so no two calls share
-    // numbers.
+    // One 128-bit block of the counter per element of the largest result, in whole runs of the
+    // normal distribution's fills, so no two calls share numbers.
+    constexpr uint64_t kRun = 32;
     uint64_t positions = 1;
     for (const Tensor& t : outs)
       positions = t.numel() > int64_t(positions) ? uint64_t(t.numel()) : positions;
+    positions = (positions + kRun - 1) / kRun * kRun;
     GeneratorImpl* generator = nullptr;
     for (const Arg& a : call.args)
       if (a.tag == Tag::kGenerator) generator = a.generator;
@@ -331,9 +333,35 @@ void run_into_targets(Call& call, const Metas& metas) {
 
 }  // namespace
 
+// A functional body, its results copied into the targets of the other forms.
+static void run_body(Call& call) {
+  if (call.form == Form::kNew) return call.op.body(call);
+  Tensors results;
+  Call functional{call.op, Form::kNew, call.args, results};
+  call.op.body(functional);
+  Tensors given = targets_of(call, results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!given[i].defined()) {
+      given[i] = results[i];
+      continue;
+    }
+    if (given[i].is_same(results[i])) continue;
+    if (call.form == Form::kOut)
+      fit_target(call, given[i], Meta(results[i].dtype(), results[i].sizes(), results[i].device()));
+    FX_CHECK(given[i].sizes() == results[i].sizes(), kShape, call.op.name(), "_: self has sizes ",
+             given[i].sizes(), ", the result ", results[i].sizes(),
+             "; an in-place operator can't grow its input");
+    FX_CHECK(can_cast(results[i].dtype(), given[i].dtype()), kType, call.op.name(),
+             ": a result of ", results[i].dtype(), " can't be stored in a tensor of ",
+             given[i].dtype());
+    given[i].copy_(results[i]);
+  }
+  call.outs = std::move(given);
+}
+
 void run(Call& call) {
   const Op& op = call.op;
-  if (!op.infer) return op.body(call);
+  if (!op.infer) return run_body(call);
   Infer infer{op, call.args, {}};
   op.infer(infer);
   Metas& metas = infer.outs;
@@ -361,7 +389,7 @@ void eager(Call& call, uint16_t flags) {
   const Op& op = call.op;
   FX_CHECK(!(flags & kWrappedFlag), kAutograd, op.name(),
            ": a tensor of a function transform was used after the transform ended");
-  if (op.body && !op.vjp && op.kind == OpKind::kComposite) return op.body(call);
+  if (op.body && !op.vjp && op.kind == OpKind::kComposite) return run_body(call);
   if ((flags & kDualFlag) && thread_state.forward_grad_mode && forward_step(call)) return;
   auto node = thread_state.grad_mode && (flags & kTapeFlag) ? tape_prepare(call) : Ref<GradNode>();
   run(call);

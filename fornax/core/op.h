@@ -158,7 +158,7 @@ enum KindSet : uint8_t {
 struct PointwiseSpec {
   Promote promote = Promote::kDefault;
   uint8_t kinds = kAllKinds;  // what the common dtype may be
-  uint32_t promoted = 0;  // arguments that take part in promotion; 0: every Tensor parameter
+  uint32_t promoted = 0;      // arguments that take part in promotion; 0: every Tensor parameter
   uint64_t structural =
       0;  // derived: integer, bool, text and dtype parameters, whose values shape the body
   expr::Expr (*unary)(expr::Expr) = nullptr;

@@ -245,6 +245,16 @@ class Tensor {
   Tensor& operator*=(const Scalar& other) const;
   Tensor& operator/=(const Tensor& other) const;
   Tensor& operator/=(const Scalar& other) const;
+  Tensor& operator&=(const Tensor& other) const;
+  Tensor& operator&=(const Scalar& other) const;
+  Tensor& operator|=(const Tensor& other) const;
+  Tensor& operator|=(const Scalar& other) const;
+  Tensor& operator^=(const Tensor& other) const;
+  Tensor& operator^=(const Scalar& other) const;
+  Tensor& operator<<=(const Tensor& other) const;
+  Tensor& operator<<=(const Scalar& other) const;
+  Tensor& operator>>=(const Tensor& other) const;
+  Tensor& operator>>=(const Scalar& other) const;
   Tensor operator-() const;
   Tensor operator~() const;
 

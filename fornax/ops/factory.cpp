@@ -206,8 +206,8 @@ constexpr Op fill_record(Op op) {
 
 void fill_infer(Infer& f) {
   FX_CHECK(!f.args[1].is_tensor() || f.args.tensor(1).dim() == 0, kShape,
-           "fill: expected a 0-D value, got ", f.args.optional(1).defined() ? f.args.tensor(1).dim() : 0,
-           "-D");
+           "fill: expected a 0-D value, got ",
+           f.args.optional(1).defined() ? f.args.tensor(1).dim() : 0, "-D");
   pointwise_infer(f);
 }
 
@@ -248,12 +248,12 @@ constexpr Op full_op{.schema =
                      .doc = "A tensor of one value.",
                      .traits = kNoGrad,
                      .infer = full_infer};
-constexpr Op fill_op = fill_record(inferred_by(
-    fill_infer,
-    pointwise("fill.Tensor(Tensor self, Tensor value) -> Tensor\n"
-              "fill.Scalar(Tensor self, Scalar value) -> Tensor",
-              "self with every element replaced by one value.", Promote::kFirst,
-              [](Body& b) { b.out(0, b.in(1)); }, 0b10)));
+constexpr Op fill_op = fill_record(
+    inferred_by(fill_infer, pointwise(
+                                "fill.Tensor(Tensor self, Tensor value) -> Tensor\n"
+                                "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+                                "self with every element replaced by one value.", Promote::kFirst,
+                                [](Body& b) { b.out(0, b.in(1)); }, 0b10)));
 constexpr Op zero_op = pointwise("zero(Tensor self) -> Tensor", "Zeros in the shape of self.",
                                  Promote::kFirst, [](Body& b) { b.out(0, Expr(0)); });
 constexpr Op alias_copy_op = pointwise("alias_copy(Tensor self) -> Tensor", "A copy.",
@@ -268,11 +268,11 @@ constexpr Op empty_strided_op{
     .doc = "Uninitialised memory under given strides.",
     .traits = kNoGrad,
     .infer = empty_strided_infer};
-constexpr Op empty_permuted_op{.schema = "empty_permuted(int[] size, int[] physical_layout, *, "
-                               FX_OPTIONS_TEXT ") -> Tensor",
-                               .doc = "Uninitialised dense memory in an order of dimensions.",
-                               .traits = kNoGrad,
-                               .infer = empty_permuted_infer};
+constexpr Op empty_permuted_op{
+    .schema = "empty_permuted(int[] size, int[] physical_layout, *, " FX_OPTIONS_TEXT ") -> Tensor",
+    .doc = "Uninitialised dense memory in an order of dimensions.",
+    .traits = kNoGrad,
+    .infer = empty_permuted_infer};
 constexpr Op zeros_op =
     composite("zeros(int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor", "Zeros.", [](Call& c) {
       TensorOptions o(c.args.dtype(1, get_default_dtype()));
@@ -288,30 +288,24 @@ constexpr Op scalar_tensor_op = composite(
       TensorOptions o(c.args.dtype(1, get_default_dtype()));
       c.outs = {scalar_tensor(c.args.number(0), o.device(c.args.device(3)))};
     });
-constexpr Op empty_like_op =
-    composite("empty_like(Tensor self, *, " FX_LIKE_TEXT, "Uninitialised, in the shape of self.",
-              [](Call& c) {
-                c.outs = {empty_like(c.args.tensor(0), options_like_self(c.args, 1))};
-              });
+constexpr Op empty_like_op = composite(
+    "empty_like(Tensor self, *, " FX_LIKE_TEXT, "Uninitialised, in the shape of self.",
+    [](Call& c) { c.outs = {empty_like(c.args.tensor(0), options_like_self(c.args, 1))}; });
 constexpr Op zeros_like_op = composite(
-    "zeros_like(Tensor self, *, " FX_LIKE_TEXT, "Zeros in the shape of self.", [](Call& c) {
-      c.outs = {zeros_like(c.args.tensor(0), options_like_self(c.args, 1))};
-    });
+    "zeros_like(Tensor self, *, " FX_LIKE_TEXT, "Zeros in the shape of self.",
+    [](Call& c) { c.outs = {zeros_like(c.args.tensor(0), options_like_self(c.args, 1))}; });
 constexpr Op ones_like_op = composite(
-    "ones_like(Tensor self, *, " FX_LIKE_TEXT, "Ones in the shape of self.", [](Call& c) {
-      c.outs = {ones_like(c.args.tensor(0), options_like_self(c.args, 1))};
+    "ones_like(Tensor self, *, " FX_LIKE_TEXT, "Ones in the shape of self.",
+    [](Call& c) { c.outs = {ones_like(c.args.tensor(0), options_like_self(c.args, 1))}; });
+constexpr Op full_like_op = composite(
+    "full_like(Tensor self, Scalar fill_value, *, " FX_LIKE_TEXT, "One value in the shape of self.",
+    [](Call& c) {
+      c.outs = {full_like(c.args.tensor(0), c.args.number(1), options_like_self(c.args, 2))};
     });
-constexpr Op full_like_op =
-    composite("full_like(Tensor self, Scalar fill_value, *, " FX_LIKE_TEXT,
-              "One value in the shape of self.", [](Call& c) {
-                c.outs = {full_like(c.args.tensor(0), c.args.number(1),
-                                    options_like_self(c.args, 2))};
-              });
 constexpr Op new_empty_op =
     composite("new_empty(Tensor self, int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
-              "Uninitialised, in the dtype of self.", [](Call& c) {
-                c.outs = {empty(c.args.ints(1), options_like_self(c.args, 2))};
-              });
+              "Uninitialised, in the dtype of self.",
+              [](Call& c) { c.outs = {empty(c.args.ints(1), options_like_self(c.args, 2))}; });
 constexpr Op new_empty_strided_op = composite(
     "new_empty_strided(Tensor self, int[] size, int[] stride, *, " FX_OPTIONS_TEXT ") -> Tensor",
     "Uninitialised under given strides, in the dtype of self.", [](Call& c) {
@@ -319,14 +313,12 @@ constexpr Op new_empty_strided_op = composite(
     });
 constexpr Op new_zeros_op =
     composite("new_zeros(Tensor self, int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
-              "Zeros in the dtype of self.", [](Call& c) {
-                c.outs = {zeros(c.args.ints(1), options_like_self(c.args, 2))};
-              });
+              "Zeros in the dtype of self.",
+              [](Call& c) { c.outs = {zeros(c.args.ints(1), options_like_self(c.args, 2))}; });
 constexpr Op new_ones_op =
     composite("new_ones(Tensor self, int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
-              "Ones in the dtype of self.", [](Call& c) {
-                c.outs = {ones(c.args.ints(1), options_like_self(c.args, 2))};
-              });
+              "Ones in the dtype of self.",
+              [](Call& c) { c.outs = {ones(c.args.ints(1), options_like_self(c.args, 2))}; });
 constexpr Op new_full_op = composite(
     "new_full(Tensor self, int[] size, Scalar fill_value, *, " FX_OPTIONS_TEXT ") -> Tensor",
     "One value in the dtype of self.", [](Call& c) {
@@ -354,17 +346,16 @@ constexpr Op linspace_op{
     .traits = kNoGrad,
     .infer = linspace_infer};
 constexpr Op logspace_op{
-    .schema =
-        "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, " FX_OPTIONS_TEXT
-        ") -> Tensor\n"
-        "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, *, "
-        FX_OPTIONS_TEXT
-        ") -> Tensor\n"
-        "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, *, "
-        FX_OPTIONS_TEXT
-        ") -> Tensor\n"
-        "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, *, "
-        FX_OPTIONS_TEXT ") -> Tensor",
+    .schema = "logspace(Scalar start, Scalar end, int steps, float base=10.0, *, " FX_OPTIONS_TEXT
+              ") -> Tensor\n"
+              "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10.0, "
+              "*, " FX_OPTIONS_TEXT
+              ") -> Tensor\n"
+              "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10.0, "
+              "*, " FX_OPTIONS_TEXT
+              ") -> Tensor\n"
+              "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10.0, "
+              "*, " FX_OPTIONS_TEXT ") -> Tensor",
     .doc = "base to the powers that linspace gives.",
     .traits = kNoGrad,
     .infer = logspace_infer};
@@ -386,16 +377,16 @@ constexpr Op triu_indices_op{
     .infer = triangle_indices_infer<true>};
 #undef FX_LIKE_TEXT
 #undef FX_OPTIONS_TEXT
-constexpr Op tril_op =
-    triangle("tril(Tensor self, int diagonal=0) -> Tensor",
-             "Zero above a diagonal of the last two dimensions.", [](Vjp& v) {
-               if (v.grad().defined()) v.set(0, v.grad().tril(v.args().integer(1, 0)));
-             });
-constexpr Op triu_op =
-    triangle("triu(Tensor self, int diagonal=0) -> Tensor",
-             "Zero below a diagonal of the last two dimensions.", [](Vjp& v) {
-               if (v.grad().defined()) v.set(0, v.grad().triu(v.args().integer(1, 0)));
-             });
+constexpr Op tril_op = triangle("tril(Tensor self, int diagonal=0) -> Tensor",
+                                "Zero above a diagonal of the last two dimensions.", [](Vjp& v) {
+                                  if (v.grad().defined())
+                                    v.set(0, v.grad().tril(v.args().integer(1, 0)));
+                                });
+constexpr Op triu_op = triangle("triu(Tensor self, int diagonal=0) -> Tensor",
+                                "Zero below a diagonal of the last two dimensions.", [](Vjp& v) {
+                                  if (v.grad().defined())
+                                    v.set(0, v.grad().triu(v.args().integer(1, 0)));
+                                });
 
 Tensor empty(IntArrayRef size, const TensorOptions& options) {
   return finish(call1(empty_op, {size, options.dtype_opt(), Arg(), options.device_opt(), Arg(),
@@ -440,13 +431,13 @@ Tensor empty_strided(IntArrayRef size, IntArrayRef stride, const TensorOptions& 
       call1(empty_strided_op, {size, stride, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
 }
 Tensor empty_permuted(IntArrayRef size, IntArrayRef physical_layout, const TensorOptions& o) {
-  return finish(call1(empty_permuted_op, {size, physical_layout, o.dtype_opt(), Arg(),
-                                          o.device_opt(), Arg()}),
+  return finish(call1(empty_permuted_op,
+                      {size, physical_layout, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
                 o);
 }
 Tensor arange(const Scalar& start, const Scalar& end, const Scalar& step, const TensorOptions& o) {
-  return finish(
-      call1(arange_op, {start, end, step, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
+  return finish(call1(arange_op, {start, end, step, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
+                o);
 }
 Tensor arange(const Scalar& start, const Scalar& end, const TensorOptions& options) {
   return arange(start, end, 1, options);
@@ -460,21 +451,19 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, const Ten
 }
 Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base,
                 const TensorOptions& o) {
-  return finish(call1(logspace_op, {start, end, steps, base, o.dtype_opt(), Arg(), o.device_opt(),
-                                    Arg()}),
-                o);
+  return finish(
+      call1(logspace_op, {start, end, steps, base, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
+      o);
 }
 Tensor eye(int64_t n, int64_t m, const TensorOptions& o) {
   return finish(call1(eye_op, {n, m, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
 }
 Tensor eye(int64_t n, const TensorOptions& options) { return eye(n, n, options); }
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& o) {
-  return call1(tril_indices_op,
-               {row, col, offset, o.dtype_opt(), Arg(), o.device_opt(), Arg()});
+  return call1(tril_indices_op, {row, col, offset, o.dtype_opt(), Arg(), o.device_opt(), Arg()});
 }
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, const TensorOptions& o) {
-  return call1(triu_indices_op,
-               {row, col, offset, o.dtype_opt(), Arg(), o.device_opt(), Arg()});
+  return call1(triu_indices_op, {row, col, offset, o.dtype_opt(), Arg(), o.device_opt(), Arg()});
 }
 
 // As libtorch: literals of any float type become the default dtype, int becomes int64.

@@ -75,8 +75,8 @@ Tensor tensor(detail::List<detail::List<T>> rows, const TensorOptions& options =
     detail::check_row(columns, row.size());
     flat.append(row.begin(), row.end());
   }
-  return tensor_of(flat.data(), detail::literal_type<T>(),
-                   {int64_t(rows.size()), int64_t(columns)}, options);
+  return tensor_of(flat.data(), detail::literal_type<T>(), {int64_t(rows.size()), int64_t(columns)},
+                   options);
 }
 template <class T>
 Tensor tensor(detail::List<detail::List<detail::List<T>>> blocks,
@@ -104,9 +104,8 @@ Tensor tensor(const std::vector<T>& values, const TensorOptions& options = {}) {
   return tensor_of(values.data(), detail::literal_type<T>(), {int64_t(values.size())}, options);
 }
 template <class T, class = decltype(detail::literal_type<T>())>
-  requires(std::is_arithmetic_v<T> || requires(T v) { v.im; } || std::is_same_v<T, BFloat16> ||
-           std::is_same_v<T, Half>)
-Tensor tensor(T value, const TensorOptions& options = {}) {
+requires(std::is_arithmetic_v<T> || requires(T v) { v.im; } || std::is_same_v<T, BFloat16> ||
+         std::is_same_v<T, Half>) Tensor tensor(T value, const TensorOptions& options = {}) {
   return tensor_of(&value, detail::literal_type<T>(), {}, options);
 }
 

@@ -184,10 +184,7 @@ Dims pointwise_sizes(const Op& op, Args args) {
 }
 
 static KindSet kind_set(Dtype d) {
-  return is_bool(d)       ? kBools
-         : is_integral(d) ? kInts
-         : is_float(d)    ? kReals
-                          : kComplexes;
+  return is_bool(d) ? kBools : is_integral(d) ? kInts : is_float(d) ? kReals : kComplexes;
 }
 
 void pointwise_infer(Infer& f) {

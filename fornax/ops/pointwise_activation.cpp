@@ -55,15 +55,14 @@ void prelu_body(Call& c) {
 
 }  // namespace
 
-constexpr Op relu_op = accepts(
-    kInts | kReals, saves_result(pointwise("relu(Tensor self) -> Tensor", "max(self, 0).",
-                                           Promote::kDefault, relu_body)));
+constexpr Op relu_op =
+    accepts(kInts | kReals, saves_result(pointwise("relu(Tensor self) -> Tensor", "max(self, 0).",
+                                                   Promote::kDefault, relu_body)));
 FX_UNARY_OF(kInts | kReals, relu6, Promote::kDefault, "min(max(self, 0), 6).",
             expr::hardtanh(x, 0, 6))
-constexpr Op sigmoid_op = saves_result(
-    pointwise("sigmoid(Tensor self) -> Tensor\nspecial_expit(Tensor self) -> Tensor",
-              "1 / (1 + e^-self).", Promote::kFloat,
-              [](Expr x) -> Expr { return expr::sigmoid(x); }));
+constexpr Op sigmoid_op = saves_result(pointwise(
+    "sigmoid(Tensor self) -> Tensor\nspecial_expit(Tensor self) -> Tensor", "1 / (1 + e^-self).",
+    Promote::kFloat, [](Expr x) -> Expr { return expr::sigmoid(x); }));
 FX_UNARY_OF(kReals, log_sigmoid, Promote::kDefault, "log(sigmoid(self)).", expr::log_sigmoid(x))
 FX_UNARY_OF(kFloating, silu, Promote::kDefault, "self * sigmoid(self).", expr::silu(x))
 FX_UNARY_OF(kReals, mish, Promote::kDefault, "self * tanh(softplus(self)).", expr::mish(x))
@@ -80,13 +79,13 @@ constexpr Op gelu_op = accepts(
                                     b.out(0, expr::gelu(b.in(0), b.has(1) && b.text(1) == "tanh"));
                                   })));
 constexpr Op elu_op = accepts(
-    kReals, pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> "
-                      "Tensor",
-                      "scale * (self > 0 ? self : alpha * expm1(input_scale * self)).",
-                      Promote::kDefault, [](Body& b) {
-                        b.out(0, expr::elu(b.in(0), number(b, 1, 1), number(b, 2, 1),
-                                           number(b, 3, 1)));
-                      }));
+    kReals,
+    pointwise("elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> "
+              "Tensor",
+              "scale * (self > 0 ? self : alpha * expm1(input_scale * self)).", Promote::kDefault,
+              [](Body& b) {
+                b.out(0, expr::elu(b.in(0), number(b, 1, 1), number(b, 2, 1), number(b, 3, 1)));
+              }));
 constexpr Op celu_op = accepts(
     kReals, inferred_by(
                 [](Infer& f) {
@@ -99,9 +98,8 @@ constexpr Op celu_op = accepts(
                           [](Body& b) { b.out(0, expr::celu(b.in(0), number(b, 1, 1))); })));
 constexpr Op leaky_relu_op = accepts(
     kReals, pointwise("leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor",
-                      "self > 0 ? self : negative_slope * self.", Promote::kDefault, [](Body& b) {
-                        b.out(0, expr::leaky_relu(b.in(0), number(b, 1, 0.01)));
-                      }));
+                      "self > 0 ? self : negative_slope * self.", Promote::kDefault,
+                      [](Body& b) { b.out(0, expr::leaky_relu(b.in(0), number(b, 1, 0.01))); }));
 constexpr Op hardtanh_op = accepts(
     kInts | kReals, pointwise("hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> "
                               "Tensor",
@@ -109,21 +107,19 @@ constexpr Op hardtanh_op = accepts(
                               Promote::kDefault, hardtanh_body));
 constexpr Op hardshrink_op = accepts(
     kReals, pointwise("hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-                      "0 where |self| <= lambd, else self.", Promote::kDefault, [](Body& b) {
-                        b.out(0, expr::hardshrink(b.in(0), number(b, 1, 0.5)));
-                      }));
+                      "0 where |self| <= lambd, else self.", Promote::kDefault,
+                      [](Body& b) { b.out(0, expr::hardshrink(b.in(0), number(b, 1, 0.5))); }));
 constexpr Op softshrink_op = accepts(
-    kReals, inferred_by(
-                [](Infer& f) {
-                  FX_CHECK(!f.args.has(1) || f.args.number(1).to_double() >= 0, kValue,
-                           "softshrink: lambd must not be negative, got ",
-                           f.args.number(1).to_double());
-                  pointwise_infer(f);
-                },
-                pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
-                          "self moved towards 0 by lambd.", Promote::kDefault, [](Body& b) {
-                            b.out(0, expr::softshrink(b.in(0), number(b, 1, 0.5)));
-                          })));
+    kReals,
+    inferred_by(
+        [](Infer& f) {
+          FX_CHECK(!f.args.has(1) || f.args.number(1).to_double() >= 0, kValue,
+                   "softshrink: lambd must not be negative, got ", f.args.number(1).to_double());
+          pointwise_infer(f);
+        },
+        pointwise("softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+                  "self moved towards 0 by lambd.", Promote::kDefault,
+                  [](Body& b) { b.out(0, expr::softshrink(b.in(0), number(b, 1, 0.5))); })));
 constexpr Op softplus_op = accepts(
     kReals, pointwise("softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
                       "log(1 + e^(beta self)) / beta; self where beta * self > threshold.",

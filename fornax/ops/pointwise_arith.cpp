@@ -16,7 +16,7 @@ Expr attribute(const Body& b, int i) {
 // alpha * operand without the product where alpha is one; integers stay exact.
 Expr scaled(const Body& b, int operand, int alpha) {
   if (!b.has(alpha) || b.is_one(alpha)) return b.in(operand);
-  return b.in(operand) * attribute(b, alpha);
+  return b.in(operand)*attribute(b, alpha);
 }
 
 void div_body(Body& b) {
@@ -81,9 +81,7 @@ void addcdiv_body(Body& b) {
 }
 
 // self * 2^other; PyTorch's dtypes: 2^other is real even for integers.
-void ldexp_body(Call& c) {
-  c.outs = {c.args.tensor(0).mul(pow(Scalar(2.0), c.args.tensor(1)))};
-}
+void ldexp_body(Call& c) { c.outs = {c.args.tensor(0).mul(pow(Scalar(2.0), c.args.tensor(1)))}; }
 
 }  // namespace
 
@@ -93,13 +91,12 @@ constexpr Op add_op = pointwise(
     "self + alpha * other.", Promote::kDefault,
     [](Body& b) { b.out(0, b.in(0) + scaled(b, 1, 2)); });
 constexpr Op sub_op = accepts(
-    kNumbers,
-    pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
-              "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor\n"
-              "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
-              "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-              "self - alpha * other; for bools use logical_xor.", Promote::kDefault,
-              [](Body& b) { b.out(0, b.in(0) - scaled(b, 1, 2)); }));
+    kNumbers, pointwise("sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
+                        "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor\n"
+                        "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor\n"
+                        "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+                        "self - alpha * other; for bools use logical_xor.", Promote::kDefault,
+                        [](Body& b) { b.out(0, b.in(0) - scaled(b, 1, 2)); }));
 constexpr Op rsub_op =
     accepts(kNumbers, pointwise("rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
                                 "Tensor\n"
@@ -126,29 +123,28 @@ constexpr Op div_op = inferred_by(
               "true_divide.Scalar(Tensor self, Scalar other) -> Tensor",
               "self / other; rounding_mode trunc or floor keeps integers.",
               Promote::kFloatUnlessText, div_body));
-constexpr Op floor_divide_op =
-    accepts(kInts | kReals,
-            pointwise("floor_divide(Tensor self, Tensor other) -> Tensor\n"
-                      "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-                      "floor(self / other), as Python's //.", Promote::kDefault,
-                      [](Expr a, Expr b) -> Expr { return expr::floor_divide(a, b); }));
+constexpr Op floor_divide_op = accepts(
+    kInts | kReals, pointwise("floor_divide(Tensor self, Tensor other) -> Tensor\n"
+                              "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+                              "floor(self / other), as Python's //.", Promote::kDefault,
+                              [](Expr a, Expr b) -> Expr { return expr::floor_divide(a, b); }));
 constexpr Op fmod_op = accepts(
     kInts | kReals, pointwise("fmod.Tensor(Tensor self, Tensor other) -> Tensor\n"
                               "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
                               "Remainder of self / other with the sign of self, as C's fmod.",
                               Promote::kDefault, fmod_body));
-constexpr Op remainder_op = accepts(
-    kInts | kReals,
-    pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor\n"
-              "remainder.Scalar(Tensor self, Scalar other) -> Tensor\n"
-              "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-              "Remainder of self / other with the sign of other, as Python's %.",
-              Promote::kDefault, [](Expr a, Expr b) -> Expr { return expr::mod(a, b); }));
-constexpr Op pow_op = saves_result(inferred_by(
-    pow_infer, pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor\n"
-                         "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor\n"
-                         "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
-                         "self to the power exponent.", Promote::kDefault, pow_body)));
+constexpr Op remainder_op =
+    accepts(kInts | kReals,
+            pointwise("remainder.Tensor(Tensor self, Tensor other) -> Tensor\n"
+                      "remainder.Scalar(Tensor self, Scalar other) -> Tensor\n"
+                      "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+                      "Remainder of self / other with the sign of other, as Python's %.",
+                      Promote::kDefault, [](Expr a, Expr b) -> Expr { return expr::mod(a, b); }));
+constexpr Op pow_op = saves_result(
+    inferred_by(pow_infer, pointwise("pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor\n"
+                                     "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor\n"
+                                     "pow.Scalar(Scalar self, Tensor exponent) -> Tensor",
+                                     "self to the power exponent.", Promote::kDefault, pow_body)));
 constexpr Op float_power_op = saves_result(
     pointwise("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor\n"
               "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor\n"
@@ -174,19 +170,19 @@ constexpr Op ldexp_op{.schema = "ldexp.Tensor(Tensor self, Tensor other) -> Tens
 constexpr Op neg_op =
     accepts(kNumbers, pointwise("neg(Tensor self) -> Tensor\nnegative(Tensor self) -> Tensor",
                                 "-self.", Promote::kDefault, [](Expr x) { return -x; }));
-constexpr Op positive_op{
-    .schema = "positive(Tensor(a) self) -> Tensor(a)",
-    .doc = "self; for bools an error.",
-    .kind = OpKind::kComposite,
-    .body = [](Call& c) {
-      FX_CHECK(c.args.tensor(0).dtype() != Dtype::kBool, kType, "positive: not defined for bool");
-      c.outs = {c.args.tensor(0)};
-    }};
-constexpr Op abs_op = accepts(
-    kNumbers, pointwise("abs(Tensor self) -> Tensor\nabsolute(Tensor self) -> Tensor",
-                        "|self|; real for complex input.", Promote::kToReal,
-                        [](Expr x) -> Expr { return expr::abs(x); }));
-FX_UNARY(square, Promote::kIntForBool, "self * self.", x * x)
+constexpr Op positive_op{.schema = "positive(Tensor(a) self) -> Tensor(a)",
+                         .doc = "self; for bools an error.",
+                         .kind = OpKind::kComposite,
+                         .body = [](Call& c) {
+                           FX_CHECK(c.args.tensor(0).dtype() != Dtype::kBool, kType,
+                                    "positive: not defined for bool");
+                           c.outs = {c.args.tensor(0)};
+                         }};
+constexpr Op abs_op =
+    accepts(kNumbers, pointwise("abs(Tensor self) -> Tensor\nabsolute(Tensor self) -> Tensor",
+                                "|self|; real for complex input.", Promote::kToReal,
+                                [](Expr x) -> Expr { return expr::abs(x); }));
+FX_UNARY(square, Promote::kIntForBool, "self * self.", x* x)
 constexpr Op reciprocal_op =
     saves_result(pointwise("reciprocal(Tensor self) -> Tensor", "1 / self.", Promote::kFloat,
                            [](Expr x) -> Expr { return expr::reciprocal(x); }));
@@ -196,31 +192,30 @@ FX_UNARY_OF(kInts | kReals, ceil, Promote::kDefault, "The least integer >= self.
 FX_UNARY_OF(kInts | kReals, floor, Promote::kDefault, "The largest integer <= self.",
             expr::floor(x))
 FX_UNARY_OF(kReals, frac, Promote::kDefault, "self - trunc(self).", x - expr::trunc(x))
-constexpr Op trunc_op = accepts(
-    kInts | kReals, pointwise("trunc(Tensor self) -> Tensor\nfix(Tensor self) -> Tensor",
-                              "self without its fraction.", Promote::kDefault,
-                              [](Expr x) -> Expr { return expr::trunc(x); }));
+constexpr Op trunc_op =
+    accepts(kInts | kReals, pointwise("trunc(Tensor self) -> Tensor\nfix(Tensor self) -> Tensor",
+                                      "self without its fraction.", Promote::kDefault,
+                                      [](Expr x) -> Expr { return expr::trunc(x); }));
 constexpr Op round_op = accepts(
-    kInts | kReals,
-    pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor\n"
-              "round(Tensor self) -> Tensor",
-              "Nearest integer, ties to even; at a decimal place if one is given.",
-              Promote::kDefault, [](Body& b) {
-                int64_t decimals = b.has(1) ? b.integer(1) : 0;
-                b.out(0, expr::round_decimals(b.in(0), int(decimals)));
-              }));
+    kInts | kReals, pointwise("round.decimals(Tensor self, *, int decimals) -> Tensor\n"
+                              "round(Tensor self) -> Tensor",
+                              "Nearest integer, ties to even; at a decimal place if one is given.",
+                              Promote::kDefault, [](Body& b) {
+                                int64_t decimals = b.has(1) ? b.integer(1) : 0;
+                                b.out(0, expr::round_decimals(b.in(0), int(decimals)));
+                              }));
 FX_UNARY(conj_physical, Promote::kDefault, "The complex conjugate, in memory.", expr::conj(x))
 FX_UNARY_OF(kOrdered | kComplexes, angle, Promote::kFloatToReal,
             "The argument of a complex number; 0 or pi for reals.", expr::angle(x))
-constexpr Op polar_op = accepts(
-    kReals, pointwise("polar(Tensor abs, Tensor angle) -> Tensor", "abs * e^(i angle).",
-                      Promote::kToComplex, [](Expr r, Expr t) -> Expr {
-                        return expr::complex(r * expr::cos(t), r * expr::sin(t));
-                      }));
-constexpr Op complex_op = accepts(
-    kReals, pointwise("complex(Tensor real, Tensor imag) -> Tensor", "real + i imag.",
-                      Promote::kToComplex,
-                      [](Expr re, Expr im) -> Expr { return expr::complex(re, im); }));
+constexpr Op polar_op =
+    accepts(kReals, pointwise("polar(Tensor abs, Tensor angle) -> Tensor", "abs * e^(i angle).",
+                              Promote::kToComplex, [](Expr r, Expr t) -> Expr {
+                                return expr::complex(r * expr::cos(t), r * expr::sin(t));
+                              }));
+constexpr Op complex_op =
+    accepts(kReals, pointwise("complex(Tensor real, Tensor imag) -> Tensor", "real + i imag.",
+                              Promote::kToComplex,
+                              [](Expr re, Expr im) -> Expr { return expr::complex(re, im); }));
 FX_BINARY_OF(kOrdered, atan2, Promote::kFloat, "The angle of the point (other, self).",
              expr::atan2(a, b))
 FX_BINARY_OF(kReals, hypot, Promote::kDefault, "sqrt(self^2 + other^2) without overflow.",
@@ -230,15 +225,15 @@ FX_BINARY_SCALAR_OF(kOrdered, copysign, Promote::kFloat, "|self| with the sign o
 FX_BINARY_OF(kInts, gcd, Promote::kDefault, "Greatest common divisor, >= 0.",
              expr::call("gcd", a, b))
 FX_BINARY_OF(kInts, lcm, Promote::kDefault, "Least common multiple, >= 0.", expr::lcm(a, b))
-constexpr Op nextafter_op = accepts(
-    kReals, pointwise("nextafter(Tensor self, Tensor other) -> Tensor",
-                      "The next number of this dtype after self towards other.", Promote::kDefault,
-                      [](Body& b) {
-                        const char* row = b.common == Dtype::kF64    ? "nextafter_f64"
-                                          : b.common == Dtype::kF32  ? "nextafter_f32"
-                                          : b.common == Dtype::kBF16 ? "nextafter_bf16"
-                                                                     : "nextafter_f16";
-                        b.out(0, expr::call(row, b.in(0), b.in(1)));
-                      }));
+constexpr Op nextafter_op =
+    accepts(kReals, pointwise("nextafter(Tensor self, Tensor other) -> Tensor",
+                              "The next number of this dtype after self towards other.",
+                              Promote::kDefault, [](Body& b) {
+                                const char* row = b.common == Dtype::kF64    ? "nextafter_f64"
+                                                  : b.common == Dtype::kF32  ? "nextafter_f32"
+                                                  : b.common == Dtype::kBF16 ? "nextafter_bf16"
+                                                                             : "nextafter_f16";
+                                b.out(0, expr::call(row, b.in(0), b.in(1)));
+                              }));
 
 }  // namespace fornax

@@ -24,8 +24,7 @@ void clamp_to_numbers(Body& b, Expr x, Expr lo, Expr hi) {
 
 void clamp_body(Body& b) {
   Expr lo = b.has(1) ? b.in(1) : Expr(), hi = b.has(2) ? b.in(2) : Expr();
-  if (b.args[1].is_tensor() || b.args[2].is_tensor())
-    return b.out(0, expr::clamp(b.in(0), lo, hi));
+  if (b.args[1].is_tensor() || b.args[2].is_tensor()) return b.out(0, expr::clamp(b.in(0), lo, hi));
   clamp_to_numbers(b, b.in(0), lo, hi);
 }
 
@@ -180,7 +179,7 @@ FX_UNARY_OF(kBits, bitwise_not, Promote::kDefault, "All bits flipped; logical no
                                doc, Promote::kDefault,                                             \
                                [](Expr a, Expr b) -> Expr { return __VA_ARGS__; }));
 // clang-format on
-FX_BITWISE(kBits, bitwise_and, __and__, "Bits set in both.", a & b)
+FX_BITWISE(kBits, bitwise_and, __and__, "Bits set in both.", a& b)
 FX_BITWISE(kBits, bitwise_or, __or__, "Bits set in one of both.", a | b)
 FX_BITWISE(kBits, bitwise_xor, __xor__, "Bits set in exactly one.", a ^ b)
 FX_BITWISE(kInts, bitwise_left_shift, __lshift__, "self * 2^other, bits lost on the left.",
@@ -207,16 +206,16 @@ constexpr Op nan_to_num_op = pointwise(
     nan_to_num_body);
 
 // ---- extremes
-constexpr Op maximum_op = accepts(
-    kNotComplex, pointwise("maximum(Tensor self, Tensor other) -> Tensor\n"
-                           "max.other(Tensor self, Tensor other) -> Tensor",
-                           "The larger of both; NaN wins.", Promote::kDefault,
-                           [](Expr a, Expr b) -> Expr { return expr::max(a, b); }));
-constexpr Op minimum_op = accepts(
-    kNotComplex, pointwise("minimum(Tensor self, Tensor other) -> Tensor\n"
-                           "min.other(Tensor self, Tensor other) -> Tensor",
-                           "The smaller of both; NaN wins.", Promote::kDefault,
-                           [](Expr a, Expr b) -> Expr { return expr::min(a, b); }));
+constexpr Op maximum_op =
+    accepts(kNotComplex, pointwise("maximum(Tensor self, Tensor other) -> Tensor\n"
+                                   "max.other(Tensor self, Tensor other) -> Tensor",
+                                   "The larger of both; NaN wins.", Promote::kDefault,
+                                   [](Expr a, Expr b) -> Expr { return expr::max(a, b); }));
+constexpr Op minimum_op =
+    accepts(kNotComplex, pointwise("minimum(Tensor self, Tensor other) -> Tensor\n"
+                                   "min.other(Tensor self, Tensor other) -> Tensor",
+                                   "The smaller of both; NaN wins.", Promote::kDefault,
+                                   [](Expr a, Expr b) -> Expr { return expr::min(a, b); }));
 FX_BINARY_OF(kNotComplex, fmax, Promote::kDefault, "The larger of both; a number wins over NaN.",
              expr::fmax(a, b))
 FX_BINARY_OF(kNotComplex, fmin, Promote::kDefault, "The smaller of both; a number wins over NaN.",
@@ -230,38 +229,37 @@ constexpr Op clamp_op = accepts(
                           "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor\n"
                           "clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
                           "min(max(self, min), max).", Promote::kDefault, clamp_body)));
-constexpr Op clamp_min_op = accepts(
-    kNotComplex, pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor\n"
-                           "clamp_min(Tensor self, Scalar min) -> Tensor",
-                           "max(self, min).", Promote::kDefault, clamp_min_body));
-constexpr Op clamp_max_op = accepts(
-    kNotComplex, pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor\n"
-                           "clamp_max(Tensor self, Scalar max) -> Tensor",
-                           "min(self, max).", Promote::kDefault, clamp_max_body));
-constexpr Op heaviside_op = accepts(
-    kNotComplex, pointwise("heaviside(Tensor self, Tensor values) -> Tensor",
-                           "0 below zero, 1 above, values at zero.", Promote::kDefault,
-                           [](Expr x, Expr v) -> Expr { return expr::heaviside(x, v); }));
+constexpr Op clamp_min_op =
+    accepts(kNotComplex, pointwise("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor\n"
+                                   "clamp_min(Tensor self, Scalar min) -> Tensor",
+                                   "max(self, min).", Promote::kDefault, clamp_min_body));
+constexpr Op clamp_max_op =
+    accepts(kNotComplex, pointwise("clamp_max.Tensor(Tensor self, Tensor max) -> Tensor\n"
+                                   "clamp_max(Tensor self, Scalar max) -> Tensor",
+                                   "min(self, max).", Promote::kDefault, clamp_max_body));
+constexpr Op heaviside_op =
+    accepts(kNotComplex, pointwise("heaviside(Tensor self, Tensor values) -> Tensor",
+                                   "0 below zero, 1 above, values at zero.", Promote::kDefault,
+                                   [](Expr x, Expr v) -> Expr { return expr::heaviside(x, v); }));
 
 // ---- selection
 constexpr Op where_op = inferred_by(
     where_infer,
-    pointwise("where.self(Tensor condition, Tensor self, Tensor other) -> Tensor\n"
-              "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor\n"
-              "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor\n"
-              "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
-              "condition ? self : other.", Promote::kDefault,
-              [](Body& b) { b.out(0, expr::where(expr::truth(b.in(0)), b.in(1), b.in(2))); },
-              0b110));
+    pointwise(
+        "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor\n"
+        "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor\n"
+        "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor\n"
+        "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor",
+        "condition ? self : other.", Promote::kDefault,
+        [](Body& b) { b.out(0, expr::where(expr::truth(b.in(0)), b.in(1), b.in(2))); }, 0b110));
 constexpr Op masked_fill_op = batched_by(
     masked_fill_vmap,
     inferred_by(masked_fill_infer,
-                pointwise("masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor\n"
-                          "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-                          "value where mask, else self.", Promote::kFirst,
-                          [](Body& b) {
-                            b.out(0, expr::where(expr::truth(b.in(1)), b.in(2), b.in(0)));
-                          },
-                          0b101)));
+                pointwise(
+                    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor\n"
+                    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+                    "value where mask, else self.", Promote::kFirst,
+                    [](Body& b) { b.out(0, expr::where(expr::truth(b.in(1)), b.in(2), b.in(0))); },
+                    0b101)));
 
 }  // namespace fornax

@@ -7,7 +7,7 @@
 namespace fornax {
 namespace {
 
-constexpr auto kFloat = Promote::kFloat;
+constexpr auto kToFloat = Promote::kFloat;
 
 void logit_body(Body& b) {
   Expr x = b.in(0);
@@ -53,73 +53,72 @@ void mvlgamma_infer(Infer& f) {
 }  // namespace
 
 // ---- exponentials and logarithms
-FX_UNARY_SAVES(exp, kFloat, "e^self.", expr::exp(x))
-constexpr Op exp2_op = saves_result(
-    pointwise("exp2(Tensor self) -> Tensor\nspecial_exp2(Tensor self) -> Tensor", "2^self.", kFloat,
-              [](Expr x) -> Expr { return expr::exp2(x); }));
-constexpr Op expm1_op = saves_result(
-    pointwise("expm1(Tensor self) -> Tensor\nspecial_expm1(Tensor self) -> Tensor",
-              "e^self - 1, exact for small self.", kFloat,
-              [](Expr x) -> Expr { return expr::expm1(x); }));
-FX_UNARY(log, kFloat, "The natural logarithm.", expr::log(x))
-FX_UNARY(log2, kFloat, "The logarithm to base 2.", expr::log2(x))
-FX_UNARY(log10, kFloat, "The logarithm to base 10.", expr::log10(x))
-FX_UNARY_AS(log1p, special_log1p, kFloat, "log(1 + self), exact for small self.", expr::log1p(x))
-FX_UNARY_SAVES(sqrt, kFloat, "The square root.", expr::sqrt(x))
-FX_UNARY_SAVES(rsqrt, kFloat, "1 / sqrt(self).", expr::rsqrt(x))
+FX_UNARY_SAVES(exp, kToFloat, "e^self.", expr::exp(x))
+constexpr Op exp2_op =
+    saves_result(pointwise("exp2(Tensor self) -> Tensor\nspecial_exp2(Tensor self) -> Tensor",
+                           "2^self.", kToFloat, [](Expr x) -> Expr { return expr::exp2(x); }));
+constexpr Op expm1_op = saves_result(pointwise(
+    "expm1(Tensor self) -> Tensor\nspecial_expm1(Tensor self) -> Tensor",
+    "e^self - 1, exact for small self.", kToFloat, [](Expr x) -> Expr { return expr::expm1(x); }));
+FX_UNARY(log, kToFloat, "The natural logarithm.", expr::log(x))
+FX_UNARY(log2, kToFloat, "The logarithm to base 2.", expr::log2(x))
+FX_UNARY(log10, kToFloat, "The logarithm to base 10.", expr::log10(x))
+FX_UNARY_AS(log1p, special_log1p, kToFloat, "log(1 + self), exact for small self.", expr::log1p(x))
+FX_UNARY_SAVES(sqrt, kToFloat, "The square root.", expr::sqrt(x))
+FX_UNARY_SAVES(rsqrt, kToFloat, "1 / sqrt(self).", expr::rsqrt(x))
 FX_BINARY_OF(kFloating, logaddexp, Promote::kDefault, "log(e^self + e^other).",
              expr::logaddexp(a, b))
 FX_BINARY_OF(kReals, logaddexp2, Promote::kDefault, "log2(2^self + 2^other).",
              expr::logaddexp2(a, b))
-constexpr Op xlogy_op = accepts(
-    kReals, pointwise("xlogy.Tensor(Tensor self, Tensor other) -> Tensor\n"
-                      "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor\n"
-                      "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor\n"
-                      "special_xlogy(Tensor self, Tensor other) -> Tensor\n"
-                      "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor\n"
-                      "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
-                      "self * log(other), 0 where self is 0.", kFloat,
-                      [](Expr a, Expr b) -> Expr { return expr::xlogy(a, b); }));
-constexpr Op special_xlog1py_op = accepts(
-    kReals, pointwise("special_xlog1py(Tensor self, Tensor other) -> Tensor\n"
-                      "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor\n"
-                      "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor",
-                      "self * log(1 + other), 0 where self is 0.", kFloat,
-                      [](Expr a, Expr b) -> Expr { return expr::xlog1py(a, b); }));
-constexpr Op logit_op = accepts(
-    kReals, pointwise("logit(Tensor self, float? eps=None) -> Tensor\n"
-                      "special_logit(Tensor self, float? eps=None) -> Tensor",
-                      "log(self / (1 - self)), self clamped to [eps, 1 - eps] first.", kFloat,
-                      logit_body));
+constexpr Op xlogy_op =
+    accepts(kReals, pointwise("xlogy.Tensor(Tensor self, Tensor other) -> Tensor\n"
+                              "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor\n"
+                              "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor\n"
+                              "special_xlogy(Tensor self, Tensor other) -> Tensor\n"
+                              "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor\n"
+                              "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
+                              "self * log(other), 0 where self is 0.", kToFloat,
+                              [](Expr a, Expr b) -> Expr { return expr::xlogy(a, b); }));
+constexpr Op special_xlog1py_op =
+    accepts(kReals, pointwise("special_xlog1py(Tensor self, Tensor other) -> Tensor\n"
+                              "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor\n"
+                              "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor",
+                              "self * log(1 + other), 0 where self is 0.", kToFloat,
+                              [](Expr a, Expr b) -> Expr { return expr::xlog1py(a, b); }));
+constexpr Op logit_op =
+    accepts(kReals, pointwise("logit(Tensor self, float? eps=None) -> Tensor\n"
+                              "special_logit(Tensor self, float? eps=None) -> Tensor",
+                              "log(self / (1 - self)), self clamped to [eps, 1 - eps] first.",
+                              kToFloat, logit_body));
 constexpr Op frexp_op = frexp_record();
 
 // ---- trigonometry
-FX_UNARY(sin, kFloat, "Sine.", expr::sin(x))
-FX_UNARY(cos, kFloat, "Cosine.", expr::cos(x))
-FX_UNARY_SAVES(tan, kFloat, "Tangent.", expr::tan(x))
-FX_UNARY(sinh, kFloat, "Hyperbolic sine.", expr::sinh(x))
-FX_UNARY(cosh, kFloat, "Hyperbolic cosine.", expr::cosh(x))
-FX_UNARY_SAVES(tanh, kFloat, "Hyperbolic tangent.", expr::tanh(x))
-FX_UNARY_AS(asin, arcsin, kFloat, "Inverse sine.", expr::asin(x))
-FX_UNARY_AS(acos, arccos, kFloat, "Inverse cosine.", expr::acos(x))
-FX_UNARY_AS(atan, arctan, kFloat, "Inverse tangent.", expr::atan(x))
-FX_UNARY_AS(asinh, arcsinh, kFloat, "Inverse hyperbolic sine.", expr::asinh(x))
-FX_UNARY_AS(acosh, arccosh, kFloat, "Inverse hyperbolic cosine.", expr::acosh(x))
-FX_UNARY_AS(atanh, arctanh, kFloat, "Inverse hyperbolic tangent.", expr::atanh(x))
-FX_UNARY_AS(sinc, special_sinc, kFloat, "sin(pi self) / (pi self).", expr::sinc(x))
-FX_UNARY_OF(kReals, deg2rad, kFloat, "Degrees to radians.", x*(std::numbers::pi / 180))
-FX_UNARY_OF(kReals, rad2deg, kFloat, "Radians to degrees.", x*(180 / std::numbers::pi))
+FX_UNARY(sin, kToFloat, "Sine.", expr::sin(x))
+FX_UNARY(cos, kToFloat, "Cosine.", expr::cos(x))
+FX_UNARY_SAVES(tan, kToFloat, "Tangent.", expr::tan(x))
+FX_UNARY(sinh, kToFloat, "Hyperbolic sine.", expr::sinh(x))
+FX_UNARY(cosh, kToFloat, "Hyperbolic cosine.", expr::cosh(x))
+FX_UNARY_SAVES(tanh, kToFloat, "Hyperbolic tangent.", expr::tanh(x))
+FX_UNARY_AS(asin, arcsin, kToFloat, "Inverse sine.", expr::asin(x))
+FX_UNARY_AS(acos, arccos, kToFloat, "Inverse cosine.", expr::acos(x))
+FX_UNARY_AS(atan, arctan, kToFloat, "Inverse tangent.", expr::atan(x))
+FX_UNARY_AS(asinh, arcsinh, kToFloat, "Inverse hyperbolic sine.", expr::asinh(x))
+FX_UNARY_AS(acosh, arccosh, kToFloat, "Inverse hyperbolic cosine.", expr::acosh(x))
+FX_UNARY_AS(atanh, arctanh, kToFloat, "Inverse hyperbolic tangent.", expr::atanh(x))
+FX_UNARY_AS(sinc, special_sinc, kToFloat, "sin(pi self) / (pi self).", expr::sinc(x))
+FX_UNARY_OF(kReals, deg2rad, kToFloat, "Degrees to radians.", x*(std::numbers::pi / 180))
+FX_UNARY_OF(kReals, rad2deg, kToFloat, "Radians to degrees.", x*(180 / std::numbers::pi))
 
 // ---- special functions of reals
 // clang-format off
 #define FX_SPECIAL(name, row, doc)                                                                 \
   constexpr Op name##_op =                                                                         \
-      accepts(kReals, pointwise(#name "(Tensor self) -> Tensor", doc, kFloat,                      \
+      accepts(kReals, pointwise(#name "(Tensor self) -> Tensor", doc, kToFloat,                      \
                                 [](Expr x) -> Expr { return expr::call(row, x); }));
 #define FX_SPECIAL_AS(name, alias, doc, ...)                                                       \
   constexpr Op name##_op =                                                                         \
       accepts(kReals, pointwise(#name "(Tensor self) -> Tensor\n" #alias "(Tensor self) -> Tensor",\
-                                doc, kFloat, [](Expr x) -> Expr { return __VA_ARGS__; }));
+                                doc, kToFloat, [](Expr x) -> Expr { return __VA_ARGS__; }));
 // clang-format on
 FX_SPECIAL_AS(erf, special_erf, "The error function.", expr::erf(x))
 FX_SPECIAL_AS(erfc, special_erfc, "1 - erf(self), exact for large self.", expr::erfc(x))
@@ -142,12 +141,12 @@ FX_SPECIAL(special_bessel_j0, "j0", "Bessel function of the first kind J0.")
 FX_SPECIAL(special_bessel_j1, "j1", "Bessel function of the first kind J1.")
 FX_SPECIAL(special_bessel_y0, "y0", "Bessel function of the second kind Y0.")
 FX_SPECIAL(special_bessel_y1, "y1", "Bessel function of the second kind Y1.")
-FX_UNARY_OF(kReals, special_ndtr, kFloat, "The normal distribution function.", expr::ndtr(x))
-FX_UNARY_OF(kReals, special_entr, kFloat, "-self log(self), 0 at 0, -inf below.", expr::entr(x))
+FX_UNARY_OF(kReals, special_ndtr, kToFloat, "The normal distribution function.", expr::ndtr(x))
+FX_UNARY_OF(kReals, special_entr, kToFloat, "-self log(self), 0 at 0, -inf below.", expr::entr(x))
 // clang-format off
 #define FX_SPECIAL_OF_X(name, doc, ...)                                                            \
   constexpr Op name##_op =                                                                         \
-      accepts(kReals, pointwise(#name "(Tensor x) -> Tensor", doc, kFloat,                         \
+      accepts(kReals, pointwise(#name "(Tensor x) -> Tensor", doc, kToFloat,                         \
                                 [](Expr x) -> Expr { return __VA_ARGS__; }));
 // Polynomials: x, degree n.
 #define FX_POLYNOMIAL(name, doc, ...)                                                              \
@@ -155,7 +154,7 @@ FX_UNARY_OF(kReals, special_entr, kFloat, "-self log(self), 0 at 0, -inf below."
       accepts(kReals, pointwise("special_" #name "(Tensor x, Tensor n) -> Tensor\n"                \
                                 "special_" #name ".x_scalar(Scalar x, Tensor n) -> Tensor\n"       \
                                 "special_" #name ".n_scalar(Tensor x, Scalar n) -> Tensor",        \
-                                doc, kFloat, [](Expr x, Expr n) -> Expr { return __VA_ARGS__; }));
+                                doc, kToFloat, [](Expr x, Expr n) -> Expr { return __VA_ARGS__; }));
 // clang-format on
 FX_SPECIAL_OF_X(special_airy_ai, "Airy function Ai.", expr::call("airy_ai", x))
 FX_SPECIAL_OF_X(special_scaled_modified_bessel_k0, "e^x K0(x).", expr::call("k0e", x))
@@ -181,47 +180,44 @@ FX_POLYNOMIAL(hermite_polynomial_h, "Physicists' Hermite polynomial H_n(x).",
               expr::call("hermite_h", x, n))
 FX_POLYNOMIAL(hermite_polynomial_he, "Probabilists' Hermite polynomial He_n(x).",
               expr::call("hermite_he", x, n))
-FX_POLYNOMIAL(laguerre_polynomial_l, "Laguerre polynomial L_n(x).",
-              expr::call("laguerre_l", x, n))
-FX_POLYNOMIAL(legendre_polynomial_p, "Legendre polynomial P_n(x).",
-              expr::call("legendre_p", x, n))
+FX_POLYNOMIAL(laguerre_polynomial_l, "Laguerre polynomial L_n(x).", expr::call("laguerre_l", x, n))
+FX_POLYNOMIAL(legendre_polynomial_p, "Legendre polynomial P_n(x).", expr::call("legendre_p", x, n))
 #undef FX_SPECIAL
 #undef FX_SPECIAL_AS
 #undef FX_SPECIAL_OF_X
 #undef FX_POLYNOMIAL
-constexpr Op polygamma_op = accepts(
-    kReals,
-    inferred_by(polygamma_infer,
-                pointwise("polygamma(int n, Tensor self) -> Tensor\n"
-                          "special_polygamma(int n, Tensor self) -> Tensor",
-                          "The n-th derivative of digamma.", kFloat, [](Body& b) {
-                            double order = double(b.integer(0));
-                            b.out(0, expr::call("polygamma", Expr(order), b.in(1)));
-                          })));
+constexpr Op polygamma_op =
+    accepts(kReals, inferred_by(polygamma_infer,
+                                pointwise("polygamma(int n, Tensor self) -> Tensor\n"
+                                          "special_polygamma(int n, Tensor self) -> Tensor",
+                                          "The n-th derivative of digamma.", kToFloat, [](Body& b) {
+                                            double order = double(b.integer(0));
+                                            b.out(0, expr::call("polygamma", Expr(order), b.in(1)));
+                                          })));
 constexpr Op mvlgamma_op = accepts(
     kReals, inferred_by(mvlgamma_infer,
                         pointwise("mvlgamma(Tensor self, int p) -> Tensor\n"
                                   "special_multigammaln(Tensor self, int p) -> Tensor",
-                                  "Multivariate log-gamma of order p.", kFloat, [](Body& b) {
+                                  "Multivariate log-gamma of order p.", kToFloat, [](Body& b) {
                                     b.out(0, expr::mvlgamma(b.in(0), int(b.integer(1))));
                                   })));
-constexpr Op igamma_op = accepts(
-    kReals, pointwise("igamma(Tensor self, Tensor other) -> Tensor\n"
-                      "special_gammainc(Tensor self, Tensor other) -> Tensor",
-                      "Regularised lower incomplete gamma function P(self, other).",
-                      Promote::kDefault,
-                      [](Expr a, Expr b) -> Expr { return expr::call("igamma", a, b); }));
-constexpr Op igammac_op = accepts(
-    kReals, pointwise("igammac(Tensor self, Tensor other) -> Tensor\n"
-                      "special_gammaincc(Tensor self, Tensor other) -> Tensor",
-                      "Regularised upper incomplete gamma function Q(self, other).",
-                      Promote::kDefault,
-                      [](Expr a, Expr b) -> Expr { return expr::call("igammac", a, b); }));
-constexpr Op special_zeta_op = accepts(
-    kReals, pointwise("special_zeta(Tensor self, Tensor other) -> Tensor\n"
-                      "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor\n"
-                      "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
-                      "Hurwitz zeta function of self at other.", kFloat,
-                      [](Expr a, Expr b) -> Expr { return expr::call("zeta", a, b); }));
+constexpr Op igamma_op =
+    accepts(kReals, pointwise("igamma(Tensor self, Tensor other) -> Tensor\n"
+                              "special_gammainc(Tensor self, Tensor other) -> Tensor",
+                              "Regularised lower incomplete gamma function P(self, other).",
+                              Promote::kDefault,
+                              [](Expr a, Expr b) -> Expr { return expr::call("igamma", a, b); }));
+constexpr Op igammac_op =
+    accepts(kReals, pointwise("igammac(Tensor self, Tensor other) -> Tensor\n"
+                              "special_gammaincc(Tensor self, Tensor other) -> Tensor",
+                              "Regularised upper incomplete gamma function Q(self, other).",
+                              Promote::kDefault,
+                              [](Expr a, Expr b) -> Expr { return expr::call("igammac", a, b); }));
+constexpr Op special_zeta_op =
+    accepts(kReals, pointwise("special_zeta(Tensor self, Tensor other) -> Tensor\n"
+                              "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor\n"
+                              "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor",
+                              "Hurwitz zeta function of self at other.", kToFloat,
+                              [](Expr a, Expr b) -> Expr { return expr::call("zeta", a, b); }));
 
 }  // namespace fornax

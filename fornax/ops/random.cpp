@@ -116,7 +116,8 @@ void normal_infer(Infer& f) {
     if (!f.args[i].is_tensor()) continue;
     const Tensor& t = f.args.tensor(i);
     FX_CHECK(is_real_or_complex(t.dtype()), kType, "normal: not defined for ", t.dtype());
-    m.sizes = any ? broadcast_sizes(m.sizes, t.sizes(), "normal") : Dims(t.sizes().begin(), t.sizes().end());
+    m.sizes = any ? broadcast_sizes(m.sizes, t.sizes(), "normal")
+                  : Dims(t.sizes().begin(), t.sizes().end());
     m.dtype = any ? promote_types(m.dtype, t.dtype()) : t.dtype();
     m.device = t.device();
     any = true;
@@ -250,8 +251,9 @@ Saves native_dropout_saves(const SaveQuery& q) {
 void native_dropout_jvp(Jvp& j) {
   Args args = j.call.args;
   bool train = args.flag(2, true);
-  j.set(0, train ? native_dropout_backward(j.tangent(0), j.outs[1], dropout_scale(args.real(1)))
-                 : j.tangent(0));
+  const Tensor& t = j.tangents[size_t(j.first[0])];
+  if (!t.defined()) return;
+  j.set(0, train ? native_dropout_backward(t, j.outs[1], dropout_scale(args.real(1))) : t);
 }
 
 void dropout_body(Call& c) {
@@ -337,9 +339,7 @@ TensorOptions like_options_of(Args args, size_t at) {
   return o;
 }
 
-void rand_like_body(Call& c) {
-  c.outs = {rand_like(c.args.tensor(0), like_options_of(c.args, 1))};
-}
+void rand_like_body(Call& c) { c.outs = {rand_like(c.args.tensor(0), like_options_of(c.args, 1))}; }
 void randn_like_body(Call& c) {
   c.outs = {randn_like(c.args.tensor(0), like_options_of(c.args, 1))};
 }
@@ -374,47 +374,47 @@ constexpr Op composite(std::string_view schema, std::string_view doc, void (*bod
 #define FX_OPTIONS_TEXT \
   "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 
-constexpr Op uniform_op = draw(
-    "uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) -> Tensor",
-    "Uniform in [from, to), in the shape and dtype of self.", uniform_infer);
+constexpr Op uniform_op =
+    draw("uniform(Tensor self, float from=0, float to=1, *, Generator? generator=None) -> Tensor",
+         "Uniform in [from, to), in the shape and dtype of self.", uniform_infer);
 constexpr Op normal_functional_op = draw(
     "normal_functional(Tensor self, float mean=0, float std=1, *, Generator? generator=None) -> "
     "Tensor",
     "Normally distributed, in the shape and dtype of self.", normal_functional_infer);
-constexpr Op random_op =
-    draw("random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor\n"
-         "random(Tensor self, *, Generator? generator=None) -> Tensor",
-         "Integers in [from, to); all that the dtype counts exactly if no bounds are given.",
-         random_infer);
-constexpr Op bernoulli_op =
-    draw("bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor\n"
-         "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor\n"
-         "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
-         "1 with probability p (self, where p is absent), else 0.", bernoulli_infer);
+constexpr Op random_op = draw(
+    "random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor\n"
+    "random(Tensor self, *, Generator? generator=None) -> Tensor",
+    "Integers in [from, to); all that the dtype counts exactly if no bounds are given.",
+    random_infer);
+constexpr Op bernoulli_op = draw(
+    "bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor\n"
+    "bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor\n"
+    "bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    "1 with probability p (self, where p is absent), else 0.", bernoulli_infer);
 constexpr Op exponential_op =
     draw("exponential(Tensor self, float lambd=1, *, Generator? generator=None) -> Tensor",
          "Exponentially distributed with rate lambd.", positive_argument<true>);
 constexpr Op geometric_op =
     draw("geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
          "The number of trials up to the first success, of probability p.", geometric_infer);
-constexpr Op cauchy_op =
-    draw("cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None) -> "
-         "Tensor",
-         "Cauchy distributed.", spread_infer);
-constexpr Op log_normal_op =
-    draw("log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None) -> "
-         "Tensor",
-         "e to a normally distributed power.", spread_infer);
-constexpr Op rand_op = sized_draw<0>(
-    "rand.generator(int[] size, *, Generator? generator, " FX_OPTIONS_TEXT
-    ") -> Tensor\n"
-    "rand(int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
-    "Uniform in [0, 1).", rand_infer);
-constexpr Op randn_op = sized_draw<0>(
-    "randn.generator(int[] size, *, Generator? generator, " FX_OPTIONS_TEXT
-    ") -> Tensor\n"
-    "randn(int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
-    "Normally distributed with mean 0 and standard deviation 1.", rand_infer);
+constexpr Op cauchy_op = draw(
+    "cauchy(Tensor self, float median=0, float sigma=1, *, Generator? generator=None) -> "
+    "Tensor",
+    "Cauchy distributed.", spread_infer);
+constexpr Op log_normal_op = draw(
+    "log_normal(Tensor self, float mean=1, float std=2, *, Generator? generator=None) -> "
+    "Tensor",
+    "e to a normally distributed power.", spread_infer);
+constexpr Op rand_op =
+    sized_draw<0>("rand.generator(int[] size, *, Generator? generator, " FX_OPTIONS_TEXT
+                  ") -> Tensor\n"
+                  "rand(int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
+                  "Uniform in [0, 1).", rand_infer);
+constexpr Op randn_op =
+    sized_draw<0>("randn.generator(int[] size, *, Generator? generator, " FX_OPTIONS_TEXT
+                  ") -> Tensor\n"
+                  "randn(int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
+                  "Normally distributed with mean 0 and standard deviation 1.", rand_infer);
 constexpr Op randint_op = sized_draw<2>(
     "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " FX_OPTIONS_TEXT
     ") -> Tensor\n"
@@ -425,34 +425,34 @@ constexpr Op randint_op = sized_draw<2>(
     "randint(int high, int[] size, *, " FX_OPTIONS_TEXT ") -> Tensor",
     "Integers in [low, high).", randint_infer);
 // Every example of a batch would need a permutation of its own: the general loop draws them.
-constexpr Op randperm_op{.schema = "randperm.generator(int n, *, Generator? generator, " FX_OPTIONS_TEXT
-                                   ") -> Tensor\n"
-                                   "randperm(int n, *, " FX_OPTIONS_TEXT ") -> Tensor",
+constexpr Op randperm_op{.schema =
+                             "randperm.generator(int n, *, Generator? generator, " FX_OPTIONS_TEXT
+                             ") -> Tensor\n"
+                             "randperm(int n, *, " FX_OPTIONS_TEXT ") -> Tensor",
                          .doc = "A random order of 0 .. n-1.",
                          .traits = kRandom | kNoGrad,
                          .infer = randperm_infer};
-constexpr Op normal_op =
-    draw("normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
-         FX_OPTIONS_TEXT ") -> Tensor\n"
-         "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor\n"
-         "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\n"
-         "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
-         "Normally distributed with mean and standard deviation, per element for tensors.",
-         normal_infer);
-constexpr Op rand_like_op =
-    composite("rand_like(Tensor self, *, " FX_OPTIONS_TEXT
+constexpr Op normal_op = draw(
+    "normal.float_float(float mean, float std, int[] size, *, Generator? "
+    "generator=None, " FX_OPTIONS_TEXT
+    ") -> Tensor\n"
+    "normal.Tensor_float(Tensor mean, float std=1, *, Generator? generator=None) -> Tensor\n"
+    "normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor\n"
+    "normal.Tensor_Tensor(Tensor mean, Tensor std, *, Generator? generator=None) -> Tensor",
+    "Normally distributed with mean and standard deviation, per element for tensors.",
+    normal_infer);
+constexpr Op rand_like_op = composite("rand_like(Tensor self, *, " FX_OPTIONS_TEXT
+                                      ", MemoryFormat? memory_format=None) -> Tensor",
+                                      "Uniform in [0, 1), in the shape of self.", rand_like_body);
+constexpr Op randn_like_op = composite(
+    "randn_like(Tensor self, *, " FX_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> Tensor",
+    "Normally distributed, in the shape of self.", randn_like_body);
+constexpr Op randint_like_op =
+    composite("randint_like.low_dtype(Tensor self, int low, int high, *, " FX_OPTIONS_TEXT
+              ", MemoryFormat? memory_format=None) -> Tensor\n"
+              "randint_like(Tensor self, int high, *, " FX_OPTIONS_TEXT
               ", MemoryFormat? memory_format=None) -> Tensor",
-              "Uniform in [0, 1), in the shape of self.", rand_like_body);
-constexpr Op randn_like_op =
-    composite("randn_like(Tensor self, *, " FX_OPTIONS_TEXT
-              ", MemoryFormat? memory_format=None) -> Tensor",
-              "Normally distributed, in the shape of self.", randn_like_body);
-constexpr Op randint_like_op = composite(
-    "randint_like.low_dtype(Tensor self, int low, int high, *, " FX_OPTIONS_TEXT
-    ", MemoryFormat? memory_format=None) -> Tensor\n"
-    "randint_like(Tensor self, int high, *, " FX_OPTIONS_TEXT
-    ", MemoryFormat? memory_format=None) -> Tensor",
-    "Integers in [low, high), in the shape of self.", randint_like_body);
+              "Integers in [low, high), in the shape of self.", randint_like_body);
 #undef FX_OPTIONS_TEXT
 constexpr Op native_dropout_op{
     .schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
@@ -492,21 +492,20 @@ Tensor tracked(Tensor t, const TensorOptions& options) {
 }  // namespace
 
 Tensor rand(IntArrayRef size, OptionalGenerator generator, const TensorOptions& o) {
-  return tracked(
-      call1(rand_op, {size, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
+  return tracked(call1(rand_op, {size, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
 }
 Tensor rand(IntArrayRef size, const TensorOptions& o) { return rand(size, std::nullopt, o); }
 Tensor randn(IntArrayRef size, OptionalGenerator generator, const TensorOptions& o) {
-  return tracked(
-      call1(randn_op, {size, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
+  return tracked(call1(randn_op, {size, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
+                 o);
 }
 Tensor randn(IntArrayRef size, const TensorOptions& o) { return randn(size, std::nullopt, o); }
 
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, OptionalGenerator generator,
                const TensorOptions& o) {
-  return tracked(call1(randint_op, {low, high, size, generator, o.dtype_opt(), Arg(),
-                                    o.device_opt(), Arg()}),
-                 o);
+  return tracked(
+      call1(randint_op, {low, high, size, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
+      o);
 }
 Tensor randint(int64_t low, int64_t high, IntArrayRef size, const TensorOptions& o) {
   return randint(low, high, size, std::nullopt, o);
@@ -519,16 +518,16 @@ Tensor randint(int64_t high, IntArrayRef size, OptionalGenerator generator,
   return randint(0, high, size, generator, o);
 }
 Tensor randperm(int64_t n, OptionalGenerator generator, const TensorOptions& o) {
-  return tracked(
-      call1(randperm_op, {n, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}), o);
+  return tracked(call1(randperm_op, {n, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
+                 o);
 }
 Tensor randperm(int64_t n, const TensorOptions& o) { return randperm(n, std::nullopt, o); }
 
 Tensor normal(double mean, double std, IntArrayRef size, OptionalGenerator generator,
               const TensorOptions& o) {
-  return tracked(call1(normal_op, {mean, std, size, generator, o.dtype_opt(), Arg(),
-                                   o.device_opt(), Arg()}),
-                 o);
+  return tracked(
+      call1(normal_op, {mean, std, size, generator, o.dtype_opt(), Arg(), o.device_opt(), Arg()}),
+      o);
 }
 Tensor normal(const Tensor& mean, double std, OptionalGenerator generator) {
   return call1(normal_op, {mean, std, Arg(), generator});

@@ -26,8 +26,8 @@ Tensor randint(int64_t low, int64_t high, IntArrayRef size, OptionalGenerator ge
 Tensor randperm(int64_t n, const TensorOptions& options = Dtype::kI64);
 Tensor randperm(int64_t n, OptionalGenerator generator, const TensorOptions& options = Dtype::kI64);
 // Normal with the given mean and standard deviation, per element where they are tensors.
-Tensor normal(double mean, double std, IntArrayRef size,
-              OptionalGenerator generator = std::nullopt, const TensorOptions& options = {});
+Tensor normal(double mean, double std, IntArrayRef size, OptionalGenerator generator = std::nullopt,
+              const TensorOptions& options = {});
 Tensor normal(const Tensor& mean, double std = 1, OptionalGenerator generator = std::nullopt);
 Tensor normal(double mean, const Tensor& std, OptionalGenerator generator = std::nullopt);
 Tensor normal(const Tensor& mean, const Tensor& std, OptionalGenerator generator = std::nullopt);

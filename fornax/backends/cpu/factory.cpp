@@ -44,7 +44,9 @@ void visit_dtype(Dtype d, F body) {
 }
 
 template <class T>
-inline constexpr bool is_complex_type = requires(T v) { v.im; };
+inline constexpr bool is_complex_type = requires(T v) {
+  v.im;
+};
 template <class T>
 inline constexpr bool is_half_type = std::is_same_v<T, BFloat16> || std::is_same_v<T, Half>;
 
@@ -77,7 +79,8 @@ void arange_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
     parallel_for(0, n, 16384, [&](int64_t from, int64_t to) {
       if constexpr (std::is_integral_v<T>) {
         int64_t first = start.to_int(), by = step.to_int();
-        for (int64_t i = from; i < to; ++i) out[i] = T(uint64_t(first) + uint64_t(by) * uint64_t(i));
+        for (int64_t i = from; i < to; ++i)
+          out[i] = T(uint64_t(first) + uint64_t(by) * uint64_t(i));
       } else if constexpr (!is_complex_type<T>) {
         double first = start.to_double(), by = step.to_double();
         for (int64_t i = from; i < to; ++i) out[i] = store_as<T>(first + by * double(i));

@@ -143,11 +143,11 @@ void random_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> out
   static constexpr struct {
     Dtype dtype;
     int64_t largest;
-  } kLargest[] = {{Dtype::kBool, 1},          {Dtype::kU8, 255},
-                  {Dtype::kI8, 127},          {Dtype::kI16, 32767},
-                  {Dtype::kI32, INT32_MAX},   {Dtype::kI64, INT64_MAX},
-                  {Dtype::kF16, 1 << 11},     {Dtype::kBF16, 1 << 8},
-                  {Dtype::kF32, 1 << 24},     {Dtype::kF64, int64_t(1) << 53}};
+  } kLargest[] = {{Dtype::kBool, 1},        {Dtype::kU8, 255},
+                  {Dtype::kI8, 127},        {Dtype::kI16, 32767},
+                  {Dtype::kI32, INT32_MAX}, {Dtype::kI64, INT64_MAX},
+                  {Dtype::kF16, 1 << 11},   {Dtype::kBF16, 1 << 8},
+                  {Dtype::kF32, 1 << 24},   {Dtype::kF64, int64_t(1) << 53}};
   int64_t low = args.integer(1, 0);
   for (auto [dtype, largest] : kLargest)
     if (dtype == out.dtype())
