@@ -16,7 +16,7 @@ tsan: RUNNER = setarch --addr-no-randomize
 CTEST = $(RUNNER) ctest --test-dir build/$(PRESET) --output-on-failure --no-tests=error -j $(JOBS)
 CXX_SOURCES = git ls-files '*.cpp' '*.h'
 
-.PHONY: run test bench asan tsan fuzz format format-check lint docs clean setup configure build
+.PHONY: run test bench bench-compare asan tsan fuzz format format-check lint docs clean setup configure build
 
 run: configure
 	cmake --build build/$(PRESET) -j $(JOBS) --target fornax fashion_mnist
@@ -28,6 +28,11 @@ test: build
 bench: configure
 	cmake --build build/$(PRESET) -j $(JOBS) --target fornax-bench
 	$(BIN)/fornax-bench $(ARGS)
+
+# Both sides: installs PyTorch into build/peer-venv on the first use.
+bench-compare: configure
+	cmake --build build/$(PRESET) -j $(JOBS) --target fornax-bench
+	bench/compare.py --ours $(BIN)/fornax-bench $(ARGS)
 
 asan tsan:
 	$(MAKE) PRESET=$@ build
