@@ -1,0 +1,5 @@
+// Everything of fornax::optim.
+#pragma once
+
+#include "fornax/optim/lr_scheduler.h"
+#include "fornax/optim/optimizers.h"
