@@ -45,11 +45,21 @@ void add_functions(Workloads& to) {
   };
   unary("ew.exp", [](const Tensor& a) { return a.exp(); });
   unary("ew.tanh", [](const Tensor& a) { return a.tanh(); });
+  unary("ew.gelu", [](const Tensor& a) { return gelu(a); });
+  unary("ew.gelu_tanh", [](const Tensor& a) { return gelu(a, "tanh"); });
+  unary("ew.sigmoid", [](const Tensor& a) { return a.sigmoid(); });
   unary("ew.relu", [](const Tensor& a) { return a.relu(); });
+  unary("ew.sin", [](const Tensor& a) { return a.sin(); });
+  unary("ew.erf", [](const Tensor& a) { return a.erf(); });
+  unary("ew.sqrt", [](const Tensor& a) { return a.abs_().sqrt(); });
+  unary("ew.log1p", [](const Tensor& a) { return a.log1p(); });
+  unary("ew.pow3", [](const Tensor& a) { return a.pow(3); });
   unary("ew.neg", [](const Tensor& a) { return -a; });
 }
 
 void add_types(Workloads& to) {
+  add_simple(to,
+             {"ew.where", large(3), [](Inputs t) { return where(t[0] > 0, t[1], t[2]); }, 16 * kN});
   add_simple(to, {"ew.cmp_gt", large(2), [](Inputs t) { return t[0] > t[1]; }, 9 * kN});
   add_simple(to, {"ew.to_bf16", large(1), [](Inputs t) { return t[0].to(kBFloat16); }, 6 * kN});
   add_simple(to,
@@ -85,6 +95,14 @@ void add_layouts(Workloads& to) {
                   },
                   [](Inputs t) { return t[0].contiguous(MemoryFormat::ChannelsLast); },
                   8.0 * 8 * 256 * 56 * 56});
+  add_simple(to, {"ew.chain5", large(3),
+                  [](Inputs t) { return tanh(t[0] * t[1] + t[2]) * sigmoid(t[0]); }, 16 * kN});
+  add_simple(to,
+             {"ew.bias_gelu_res",
+              [] {
+                return std::vector<Tensor>{rnd({1024, 3072}), rnd({3072}, 2), rnd({1024, 3072}, 3)};
+              },
+              [](Inputs t) { return gelu(t[0] + t[1]) + t[2]; }, 12.0 * 1024 * 3072});
 }
 
 }  // namespace
