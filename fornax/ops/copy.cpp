@@ -74,6 +74,14 @@ constexpr Op to_copy_op = with_infer(
         "A copy in another dtype, device or memory format.", Promote::kAttribute,
         [](Expr x) { return x; }),
     to_copy_infer);
+constexpr Op chalf_op{
+    .schema = "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+    .doc = "self as complex32.",
+    .kind = OpKind::kComposite,
+    .body = [](Call& c) {
+      c.outs = {c.args.tensor(0).to(Dtype::kC32, false, false,
+                                    c.args.memory_format(1, MemoryFormat::Preserve))};
+    }};
 constexpr Op contiguous_op{
     .schema =
         "contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",

@@ -211,15 +211,24 @@ static expr::Kind kind_of(Dtype d) {
 
 expr::Kind Body::kind() const { return kind_of(common); }
 
-Expr Body::in(int i) const {
+// The kind in which operand `i` is read: loads convert bool and integers upwards; everything else
+// is read as it lies and cast.
+Expr Body::operand(int i) const {
   FX_ASSERT(inputs[i] >= 0);
   const Arg& a = args[size_t(i)];
   bool promoted = i < 32 && (op.pointwise.promoted >> i & 1);
-  if (promoted) return expr::input(inputs[i], kind());
-  if (a.tag == Tag::kTensor)
-    return expr::input(inputs[i], a.t->defined() ? kind_of(a.t->dtype()) : kind());
-  if (a.tag == Tag::kComplex) return expr::input(inputs[i], expr::Kind::kComplex);
-  return expr::input(inputs[i], a.tag == Tag::kReal ? expr::Kind::kReal : expr::Kind::kInt);
+  expr::Kind own = a.tag == Tag::kTensor    ? a.t->defined() ? kind_of(a.t->dtype()) : kind()
+                      : a.tag == Tag::kComplex ? expr::Kind::kComplex
+                   : a.tag == Tag::kReal    ? expr::Kind::kReal
+                                            : expr::Kind::kInt;
+  bool widens = promoted && own < kind() && kind() != expr::Kind::kComplex;
+  return expr::input(inputs[i], widens ? kind() : own);
+}
+
+Expr Body::in(int i) const {
+  bool promoted = i < 32 && (op.pointwise.promoted >> i & 1);
+  Expr e = operand(i);
+  return promoted ? expr::cast(e, kind()) : e;
 }
 
 // Place of a number among those that bodies treat apart, from 1; 0 for all others.

@@ -27,6 +27,8 @@ struct Body {
   // Operand or number `i` in the kind of the common dtype (in its own kind if it takes no part in
   // promotion).
   Expr in(int i) const;
+  // The program input behind in(i), before any cast: what derivatives are taken by.
+  Expr operand(int i) const;
   bool has(int i) const { return args.has(size_t(i)); }
   int64_t integer(int i) const { return args.integer(size_t(i)); }
   bool flag(int i) const { return args.flag(size_t(i)); }

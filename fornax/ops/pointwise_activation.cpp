@@ -71,6 +71,8 @@ FX_UNARY_OF(kReals, selu, Promote::kDefault, "elu scaled for self-normalising ne
 FX_UNARY_OF(kReals, hardsigmoid, Promote::kDefault, "clamp(self / 6 + 1/2, 0, 1).",
             expr::hardsigmoid(x))
 FX_UNARY_OF(kReals, hardswish, Promote::kDefault, "self * hardsigmoid(self).", expr::hardswish(x))
+FX_UNARY(softsign, Promote::kFloat, "self / (1 + |self|).", expr::softsign(x))
+FX_UNARY(tanhshrink, Promote::kFloat, "self - tanh(self).", expr::tanhshrink(x))
 constexpr Op gelu_op = accepts(
     kReals, inferred_by(gelu_infer,
                         pointwise("gelu(Tensor self, *, str approximate=\"none\") -> Tensor",

@@ -8,7 +8,7 @@ namespace {
 // A number argument in the kind the operands are computed in.
 Expr attribute(const Body& b, int i) {
   Expr factor = b.in(i);
-  FX_CHECK(b.kind() >= factor.kind() || factor.kind() == expr::Kind::kBool, kType, b.op.name(),
+  FX_CHECK(b.kind() >= factor.kind() || factor.kind() <= expr::Kind::kInt, kType, b.op.name(),
            ": the scalar must not be of a higher kind than the operands' dtype ", b.common);
   return expr::cast(factor, b.kind() == expr::Kind::kBool ? expr::Kind::kInt : b.kind());
 }
@@ -79,9 +79,6 @@ void addcdiv_body(Body& b) {
   Expr quotient = scaled(b, 1, 3) / b.in(2);
   b.out(0, b.in(0) + quotient);
 }
-
-// self * 2^other; PyTorch's dtypes: 2^other is real even for integers.
-void ldexp_body(Call& c) { c.outs = {c.args.tensor(0).mul(pow(Scalar(2.0), c.args.tensor(1)))}; }
 
 }  // namespace
 
@@ -163,10 +160,7 @@ constexpr Op lerp_op = accepts(
                          "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
                          "self + weight * (end - self).", Promote::kDefault,
                          [](Expr a, Expr b, Expr w) -> Expr { return expr::lerp(a, b, w); }));
-constexpr Op ldexp_op{.schema = "ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
-                      .doc = "self * 2^other.",
-                      .kind = OpKind::kComposite,
-                      .body = ldexp_body};
+FX_BINARY_TENSOR_OF(kAllKinds, ldexp, Promote::kFloat, "self * 2^other.", a* expr::exp2(b))
 constexpr Op neg_op =
     accepts(kNumbers, pointwise("neg(Tensor self) -> Tensor\nnegative(Tensor self) -> Tensor",
                                 "-self.", Promote::kDefault, [](Expr x) { return -x; }));

@@ -75,7 +75,7 @@ BaseCall build_base(const Body& b, const DerivedSpec& spec) {
   build_body(*spec.base, args, b.common, b.inputs, call.ys.data());
   Body base{*spec.base, args, b.common, b.inputs, nullptr};
   for (int i = 0; i < spec.n_args; ++i)
-    call.ins.push_back(is_operand(args[size_t(i)]) ? base.in(i) : Expr());
+    call.ins.push_back(is_operand(args[size_t(i)]) ? base.operand(i) : Expr());
   return call;
 }
 

@@ -30,6 +30,11 @@
   constexpr Op name##_op =                                                                         \
       accepts(kinds, pointwise(#name "(Tensor self, Tensor other) -> Tensor", doc, promote,        \
                                [](Expr a, Expr b) -> Expr { return __VA_ARGS__; }));
+// The same, whose overload is called Tensor.
+#define FX_BINARY_TENSOR_OF(kinds, name, promote, doc, ...)                                        \
+  constexpr Op name##_op =                                                                         \
+      accepts(kinds, pointwise(#name ".Tensor(Tensor self, Tensor other) -> Tensor", doc, promote, \
+                               [](Expr a, Expr b) -> Expr { return __VA_ARGS__; }));
 // name.Tensor and name.Scalar.
 #define FX_BINARY_SCALAR_OF(kinds, name, promote, doc, ...)                                        \
   constexpr Op name##_op =                                                                         \

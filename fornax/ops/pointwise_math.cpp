@@ -2,6 +2,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "fornax/ops/functions.h"
 #include "fornax/ops/pointwise_macros.h"
 
 namespace fornax {
@@ -13,7 +14,8 @@ void logit_body(Body& b) {
   Expr x = b.in(0);
   if (b.has(1)) {
     Expr eps = expr::to_real(b.in(1));
-    x = expr::clamp_numbers(x, eps, 1.0 - eps);
+    // Not clamp: for eps above one half PyTorch asks for the lower bound first.
+    x = expr::where(x < eps, eps, expr::where(x > 1.0 - eps, 1.0 - eps, x));
   }
   b.out(0, expr::logit(x));
 }
@@ -25,6 +27,15 @@ void frexp_body(Body& b) {
   b.out(0, expr::call("frexp_mantissa", x));
   b.out(1, expr::cast(exponent, expr::Kind::kInt));
 }
+// Divided by 2^exponent: as a factor, 2^-exponent overflows for subnormal numbers.
+void frexp_vjp(Vjp& v) {
+  if (v.grad(0).defined()) v.set(0, v.grad(0).div(v.out(1).exp2()));
+}
+Saves frexp_saves(const SaveQuery&) {
+  Saves s;
+  s.out = 0b10;
+  return s;
+}
 void frexp_infer(Infer& f) {
   pointwise_infer(f);
   f.outs[1].dtype = Dtype::kI32;
@@ -35,6 +46,8 @@ constexpr Op frexp_record() {
                                     "self = mantissa * 2^exponent, |mantissa| in [0.5, 1).",
                                     Promote::kDefault, frexp_body));
   op.infer = frexp_infer;
+  op.vjp = frexp_vjp;
+  op.saves = frexp_saves;
   op.nondiff = 0b10;
   return op;
 }
