@@ -1,4 +1,4 @@
-// Sums, means and extrema over dimensions.
+// Sums, means and products over dimensions, and what all reductions share.
 #include "fornax/ops/reduce.h"
 
 #include "fornax/ops/factory.h"
@@ -39,12 +39,26 @@ int64_t reduced_count(IntArrayRef sizes, uint64_t mask) {
   return n;
 }
 
+Dims dims_of_mask(uint64_t mask, int64_t rank) {
+  Dims dims;
+  for (int64_t d = 0; d < rank; ++d)
+    if (mask >> d & 1) dims.push_back(d);
+  return dims;
+}
+
 Tensor restore_dims(const Tensor& reduced, uint64_t mask, int64_t rank, bool keepdim) {
   if (keepdim || mask == 0) return reduced;
   Dims sizes;
   size_t next = 0;
   for (int64_t d = 0; d < rank; ++d) sizes.push_back(mask >> d & 1 ? 1 : reduced.sizes()[next++]);
   return reduced.reshape(sizes);
+}
+
+Tensor spread(Vjp& v, const Tensor& result_like, size_t dim_arg, size_t keepdim_arg) {
+  const Dims& sizes = v.meta(0).sizes;
+  int64_t rank = int64_t(sizes.size());
+  uint64_t mask = dim_mask(v.args(), dim_arg, rank, v.op().name());
+  return restore_dims(result_like, mask, rank, v.args().flag(keepdim_arg));
 }
 
 static Dims batched_dims(Vmapped& v, size_t at) {
@@ -56,6 +70,7 @@ static Dims batched_dims(Vmapped& v, size_t at) {
 }
 
 void reduction_vmap(Vmapped& v) {
+  bool one = schema_of(v.call.op).params[1].list == false;
   SmallVec<Arg, 8> args(v.args().begin(), v.args().end());
   Dims dims = batched_dims(v, 1);
   Tensor x;
@@ -66,7 +81,7 @@ void reduction_vmap(Vmapped& v) {
     for (Arg& a : args)
       if (a.tag == Tag::kBool) a = Arg(false);  // keepdim
   }
-  args[1] = Arg(dims);
+  args[1] = one && dims.size() == 1 ? Arg(dims[0]) : Arg(dims);
   Call k{v.call.op, v.call.form, Args(args.data(), args.size()), v.call.outs};
   dispatch(k);
   v.out_bdims.assign(v.call.outs.size(), 0);
@@ -74,10 +89,26 @@ void reduction_vmap(Vmapped& v) {
 
 namespace {
 
+constexpr ReductionSpec kSumSpec{.identity = [] { return Expr(0.0); },
+                                 .combine = [](Expr a, Expr x) { return a + x; }};
+constexpr ReductionSpec kNanSumSpec{
+    .identity = [] { return Expr(0.0); },
+    .element = [](Expr x) { return expr::where(expr::is_nan(x), Expr(0.0), x); },
+    .combine = [](Expr a, Expr x) { return a + x; }};
+constexpr ReductionSpec kMeanSpec{.identity = [] { return Expr(0.0); },
+                                  .combine = [](Expr a, Expr x) { return a + x; },
+                                  .finish = [](Expr a, Expr count) { return a / count; }};
+constexpr ReductionSpec kProdSpec{.identity = [] { return Expr(1.0); },
+                                  .combine = [](Expr a, Expr x) { return a * x; }};
+
+}  // namespace
+
+namespace {
+
 void sum_infer(Infer& f) {
   const Tensor& x = f.args.tensor(0);
   Dtype d = f.args.dtype(3, is_integral(x.dtype()) ? Dtype::kI64 : x.dtype());
-  uint64_t mask = dim_mask(f.args, 1, x.dim(), "sum");
+  uint64_t mask = dim_mask(f.args, 1, x.dim(), f.op.name());
   f.outs.push_back(Meta(d, reduced_sizes(x.sizes(), mask, f.args.flag(2)), x.device()));
 }
 
@@ -90,46 +121,28 @@ void mean_infer(Infer& f) {
   f.outs.push_back(Meta(d, reduced_sizes(x.sizes(), mask, f.args.flag(2)), x.device()));
 }
 
-// The gradient with the reduced dimensions put back, expanded to argument 0's sizes.
-Tensor spread(Vjp& v, const Tensor& grad, size_t dim_arg, size_t keepdim_arg) {
-  const Dims& sizes = v.meta(0).sizes;
-  int64_t rank = int64_t(sizes.size());
-  uint64_t mask = dim_mask(v.args(), dim_arg, rank, v.op().name());
-  return restore_dims(grad, mask, rank, v.args().flag(keepdim_arg)).expand(sizes);
+void nansum_infer(Infer& f) {
+  FX_CHECK(!f.args.tensor(0).is_complex(), kType, "nansum: complex tensors are not supported");
+  sum_infer(f);
 }
 
-void sum_vjp(Vjp& v) { v.set(0, spread(v, v.grad(), 1, 2)); }
+void sum_vjp(Vjp& v) { v.set(0, spread(v, v.grad(), 1, 2).expand(v.meta(0).sizes)); }
+
+void nansum_vjp(Vjp& v) { v.set(0, spread(v, v.grad(), 1, 2).mul(v.in(0).isnan().logical_not())); }
 
 void mean_vjp(Vjp& v) {
   const Dims& sizes = v.meta(0).sizes;
   uint64_t mask = dim_mask(v.args(), 1, int64_t(sizes.size()), "mean");
-  v.set(0, spread(v, v.grad().div(double(reduced_count(sizes, mask))), 1, 2));
+  Tensor share = v.grad().div(double(reduced_count(sizes, mask)));
+  v.set(0, spread(v, share, 1, 2).expand(sizes));
 }
 
-void extremum_infer(Infer& f) {
-  const Tensor& x = f.args.tensor(0);
-  FX_CHECK(!x.is_complex(), kType, f.op.name(), ": complex numbers have no order");
-  uint64_t mask = dim_mask(f.args, 1, x.dim(), f.op.name());
-  FX_CHECK(reduced_count(x.sizes(), mask) > 0, kValue, f.op.name(),
-           ": the extremum of no elements is undefined; sizes ", x.sizes());
-  f.outs.push_back(Meta(x.dtype(), reduced_sizes(x.sizes(), mask, f.args.flag(2)), x.device()));
-}
-
-// Ties share the gradient equally.
-void extremum_vjp(Vjp& v) {
-  Tensor x = v.in(0);
-  int64_t rank = x.dim();
-  uint64_t mask = dim_mask(v.args(), 1, rank, v.op().name());
-  bool keepdim = v.args().flag(2);
-  Tensor best = restore_dims(v.out(0), mask, rank, keepdim);
-  bool largest = &v.op() == &amax_op;
-  Tensor beaten = largest ? best.gt(x) : x.gt(best);
-  Tensor chosen = beaten.to(v.grad().dtype()).mul(-1).add(1);
-  Dims dims;
-  for (int64_t d = 0; d < rank; ++d)
-    if (mask >> d & 1) dims.push_back(d);
-  Tensor count = rank ? chosen.sum(dims, true) : chosen;
-  v.set(0, chosen.mul(restore_dims(v.grad(), mask, rank, keepdim).div(count)));
+void nanmean_body(Call& c) {
+  const Tensor& x = c.args.tensor(0);
+  FX_CHECK(is_float(x.dtype()), kType, "nanmean: expected a floating dtype, got ", x.dtype());
+  Arg dims = c.args[1], keepdim(c.args.flag(2));
+  Tensor count = call1(sum_op, {x.isnan().logical_not(), dims, keepdim, Arg()});
+  c.outs = {call1(nansum_op, {x, dims, keepdim, c.args[3]}).div(count)};
 }
 
 void sum_to_size_body(Call& c) {
@@ -165,7 +178,19 @@ constexpr Op sum_op{
     .traits = kLinear,
     .infer = sum_infer,
     .vjp = sum_vjp,
-    .vmap = reduction_vmap};
+    .vmap = reduction_vmap,
+    .extra = &kSumSpec};
+constexpr Op nansum_op{
+    .schema =
+        "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+        "Tensor",
+    .doc = "Sum over dimensions that counts NaN as 0.",
+    .kind = OpKind::kReduction,
+    .infer = nansum_infer,
+    .vjp = nansum_vjp,
+    .saves = saves_input,
+    .vmap = reduction_vmap,
+    .extra = &kNanSumSpec};
 constexpr Op mean_op{
     .schema =
         "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
@@ -176,27 +201,25 @@ constexpr Op mean_op{
     .traits = kLinear,
     .infer = mean_infer,
     .vjp = mean_vjp,
-    .vmap = reduction_vmap};
-constexpr Op amax_op{.schema = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-                     .doc = "Largest element over dimensions; ties share the gradient equally.",
-                     .kind = OpKind::kReduction,
-                     .infer = extremum_infer,
-                     .vjp = extremum_vjp,
-                     .saves =
-                         [](const SaveQuery&) {
-                           return Saves{1, 1};
-                         },
-                     .vmap = reduction_vmap};
-constexpr Op amin_op{.schema = "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-                     .doc = "Smallest element over dimensions; ties share the gradient equally.",
-                     .kind = OpKind::kReduction,
-                     .infer = extremum_infer,
-                     .vjp = extremum_vjp,
-                     .saves =
-                         [](const SaveQuery&) {
-                           return Saves{1, 1};
-                         },
-                     .vmap = reduction_vmap};
+    .vmap = reduction_vmap,
+    .extra = &kMeanSpec};
+constexpr Op nanmean_op{
+    .schema =
+        "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+        "Tensor",
+    .doc = "Mean over dimensions of the elements that are not NaN.",
+    .kind = OpKind::kComposite,
+    .body = nanmean_body};
+constexpr Op prod_op{
+    .schema =
+        "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
+        "Tensor\n"
+        "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    .doc = "Product along a dimension (all if none is given); integers and bools give int64.",
+    .kind = OpKind::kReduction,
+    .infer = sum_infer,
+    .vmap = reduction_vmap,
+    .extra = &kProdSpec};
 constexpr Op sum_to_size_op{.schema = "sum_to_size(Tensor self, int[] size) -> Tensor",
                             .doc = "Sums away what broadcasting from `size` would have repeated.",
                             .kind = OpKind::kComposite,

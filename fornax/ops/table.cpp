@@ -28,19 +28,26 @@ const std::vector<const Op*>& table() {
   return *t;
 }
 
-// "name" and "name.overload" of every schema line of every record.
-std::unordered_map<std::string, const Op*> make_names() {
-  std::unordered_map<std::string, const Op*> names;
+// each(name or name.overload, record) for every schema line of every record.
+template <class F>
+void for_schema_lines(F each) {
   for (const Op* op : table()) {
     std::string_view rest = op->schema;
     while (!rest.empty()) {
       std::string_view line = rest.substr(0, rest.find('\n'));
       rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      std::string full(line.substr(0, line.find('(')));
-      names.emplace(full, op);
-      names.emplace(full.substr(0, full.find('.')), op);
+      each(std::string(line.substr(0, line.find('('))), op);
     }
   }
+}
+
+// Full names first: "var" is the record with that line, not one of the overloads.
+std::unordered_map<std::string, const Op*> make_names() {
+  std::unordered_map<std::string, const Op*> names;
+  for_schema_lines([&](const std::string& full, const Op* op) { names.emplace(full, op); });
+  for_schema_lines([&](const std::string& full, const Op* op) {
+    names.emplace(full.substr(0, full.find('.')), op);
+  });
   return names;
 }
 

@@ -24,6 +24,7 @@ void register_cpu() {
   register_factory(table);
   register_random(table);
   register_reduce(table);
+  register_scan(table);
   register_optim(table);
   register_view_kernels(table);
 }

@@ -10,6 +10,7 @@ void register_pointwise(const KernelTable& table);
 void register_random(const KernelTable& table);
 void register_factory(const KernelTable& table);
 void register_reduce(const KernelTable& table);
+void register_scan(const KernelTable& table);
 void register_optim(const KernelTable& table);
 
 }  // namespace fornax::cpu

@@ -1,26 +1,9 @@
-// Mean and sum of squared deviations: each tile is read twice while in cache, first for its mean,
-// then for the deviations from it; tiles are merged as in Chan, Golub and LeVeque (1983).
+// Folds to count, mean and sum of squared deviations.
 #include "fornax/backends/cpu/kernels/fold_kernels.h"
-#include "fornax/backends/cpu/kernels/fold_lanes.h"
+#include "fornax/backends/cpu/kernels/moments.h"
 
 namespace fornax::FX_ISA_NS {
 namespace {
-
-struct Moments {
-  double count, mean, squares;
-};
-
-FX_INLINE void add(Moments& a, Moments b) {
-  if (b.count == 0) return;
-  if (a.count == 0) {
-    a = b;
-    return;
-  }
-  double n = a.count + b.count, delta = b.mean - a.mean;
-  a.mean += delta * (b.count / n);
-  a.squares += b.squares + delta * delta * (a.count * b.count / n);
-  a.count = n;
-}
 
 template <class S>
 struct MomentFold {
@@ -43,60 +26,13 @@ struct MomentFold {
     }
   }
 
-  static Moments of_few(const S* x, int64_t n, int64_t stride) {
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; ++i) sum += double(widen(x[i * stride]));
-    double mean = sum / double(n);
-    for (int64_t i = 0; i < n; ++i) {
-      double d = double(widen(x[i * stride])) - mean;
-      squares += d * d;
-    }
-    return {double(n), mean, squares};
-  }
-
-  // The deviations are from the rounded mean `center`; their own sum corrects for it.
-  static Moments of_block(const S* x, int64_t n) {
-    constexpr int kN = kWidth<V>, kRegisters = 128 / kVectorBytes, kLanes = kN * kRegisters;
-    V center = V(fold_block<Sum>(x, n) / double(n));
-    Vector<V, kN> sum[kRegisters] = {}, squares[kRegisters] = {};
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-#pragma GCC unroll 4
-      for (int k = 0; k < kRegisters; ++k) {
-        auto d = load_lanes<V, kN>(x + i + k * kN) - center;
-        sum[k] += d;
-        squares[k] += d * d;
-      }
-    }
-    V sums[kLanes], lanes[kLanes];
-    __builtin_memcpy(sums, sum, sizeof(sums));
-    __builtin_memcpy(lanes, squares, sizeof(lanes));
-    for (int64_t k = 0; i + k < n; ++k) {
-      V d = V(widen(x[i + k])) - center;
-      sums[k] += d;
-      lanes[k] += d * d;
-    }
-    double total = 0, total_squares = 0;
-    for (int k = 0; k < kLanes; ++k) {
-      total += double(sums[k]);
-      total_squares += double(lanes[k]);
-    }
-    double shift = total / double(n), rest = total_squares - total * shift;
-    return {double(n), double(center) + shift, rest < 0 ? 0 : rest};
-  }
-
   static void rows(void* acc, int64_t plane, const void* x_, int64_t count, int64_t row_stride,
                    int64_t n, int64_t stride, int64_t) {
     double* a = static_cast<double*>(acc);
     const S* x = static_cast<const S*>(x_);
     for (int64_t r = 0; r < count; ++r, x += row_stride) {
       Moments m = {a[r], a[plane + r], a[2 * plane + r]};
-      if (n < 32 || stride != 1) {
-        add(m, of_few(x, n, stride));
-      } else {
-        for (int64_t i = 0; i < n; i += kBlock)
-          add(m, of_block(x + i, n - i < kBlock ? n - i : kBlock));
-      }
+      add_row(m, x, n, stride);
       a[r] = m.count;
       a[plane + r] = m.mean;
       a[2 * plane + r] = m.squares;
