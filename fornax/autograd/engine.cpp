@@ -63,25 +63,36 @@ void accumulate_into_leaf(const Ref<TensorImpl>& leaf, Tensor g, bool create_gra
     if (hook) hook(t);
 }
 
-// Any view: scatter each gradient into zeros.
+// One result of a view node as a step over contiguous zeros.
+Ref<Step> step_of(const Vjp& v, size_t out) {
+  const GradMeta& in = v.meta(0);
+  Ref<Step> step(new Step);
+  step->op = v.node.op;
+  step->args = v.node.args;
+  step->out = int(out);
+  step->in.dtype = in.dtype;
+  step->in.device = in.device;
+  step->in.sizes = in.sizes;
+  step->in.strides = contiguous_strides(in.sizes);
+  step->result.dtype = v.grads[out].dtype();
+  step->result.sizes = v.node.outputs[out].meta.sizes;
+  return step;
+}
+
+// Any view: each gradient into its place among zeros.
 void view_vjp(Vjp& v) {
   Tensor sum;
   const GradMeta& in = v.meta(0);
+  bool in_place = !thread_state.top && !thread_state.grad_mode;
   for (size_t i = 0; i < v.grads.size(); ++i) {
     if (!v.grads[i].defined()) continue;
-    Ref<Step> step(new Step);
-    step->op = v.node.op;
-    step->args = v.node.args;
-    step->out = int(i);
-    step->in.dtype = in.dtype;
-    step->in.device = in.device;
-    step->in.sizes = in.sizes;
-    step->in.strides = contiguous_strides(in.sizes);
-    step->result.dtype = v.grads[i].dtype();
-    step->result.sizes = v.node.outputs[i].meta.sizes;
-    Tensor base =
-        sum.defined() ? sum : zeros(in.sizes, TensorOptions(v.grads[i].dtype()).device(in.device));
-    sum = view_scatter(base, v.grads[i], *step);
+    Ref<Step> step = step_of(v, i);
+    if (!sum.defined())
+      sum = zeros(in.sizes, TensorOptions(v.grads[i].dtype()).device(in.device));
+    if (in_place)
+      apply(*step, sum).copy_(v.grads[i]);
+    else
+      sum = view_scatter(sum, v.grads[i], *step);
   }
   v.set(0, sum);
 }

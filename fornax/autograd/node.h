@@ -26,6 +26,7 @@ struct GradNode : RefCounted {
   const void* plan = nullptr;
   uint32_t saved_outs = 0;
   Ref<OwnedArgs> args;        // attributes; null when there are none
+  Ref<Step> step;             // view operators: what their rule may read of the geometry
   SmallVec<Input, 2> inputs;  // per flat tensor argument
   SmallVec<Output, 1> outputs;
   SmallVec<int16_t, 6> first;       // argument -> flat index, -1: no tensor

@@ -19,6 +19,7 @@ Edge make_step_node(const Step& step, Edge from) {
   n->op = step.op;
   n->sequence = next_sequence();
   n->args = step.args;
+  n->step = Ref<Step>(const_cast<Step*>(&step));
   n->first.assign(step.args->args().size(), -1);
   n->first[0] = 0;
   auto& in = n->inputs.emplace_back();
@@ -229,7 +230,8 @@ Ref<GradNode> tape_prepare(const Call& call) {
     in.meta = grad_meta_of(t);
     if (saves.in >> i & 1) in.saved = written ? save_before_write(t) : save(t, true);
   });
-  if (has_attributes(call.args)) n->args = OwnedArgs::make(call.args, false);
+  if (op.kind != OpKind::kView && has_attributes(call.args))
+    n->args = OwnedArgs::make(call.args, false);
   if (anomaly_mode_enabled()) n->forward_trace = current_backtrace();
   return n;
 }
@@ -239,6 +241,10 @@ void tape_attach(Ref<GradNode> n, Call& call) {
   const uint32_t saved_outs = n->saved_outs;
   n->sequence = next_sequence();
   Tensors given = targets_of(call, call.outs.size());
+  if (op.kind == OpKind::kView) {
+    if (!call.outs.empty()) n->step = call.outs[0].impl()->step;
+    n->args = n->step ? n->step->args : OwnedArgs::make(call.args, false);
+  }
   for (size_t i = 0; i < call.outs.size(); ++i) {
     Tensor& t = call.outs[i];
     auto& out = n->outputs.emplace_back();
@@ -343,6 +349,10 @@ Tensor unpack(const Saved& s, GradNode& n, uint32_t out) {
 
 const Op& Vjp::op() const { return *node.op; }
 const void* Vjp::plan() const { return node.plan; }
+const Step& Vjp::step() const {
+  FX_ASSERT(node.step);
+  return *node.step;
+}
 bool Vjp::is_tensor(int arg) const { return node.first[size_t(arg)] >= 0; }
 
 Args Vjp::args() const {

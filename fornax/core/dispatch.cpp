@@ -5,7 +5,7 @@
 #include "fornax/core/core_hooks.h"
 #include "fornax/core/op.h"
 #include "fornax/core/overlap.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 
 namespace fornax {
 

@@ -2,8 +2,7 @@
 
 #include <cstring>
 
-#include "fornax/core/tensor.h"
-#include "fornax/ops/factory.h"
+#include "fornax/core/op.h"
 
 namespace fornax {
 
@@ -19,7 +18,7 @@ void manual_seed(uint64_t seed) { default_generator().set_current_seed(seed); }
 
 Tensor Generator::get_state() const {
   uint64_t words[2] = {impl_->current_seed(), impl_->offset()};
-  Tensor state = empty({16}, TensorOptions(kByte));
+  Tensor state = make_tensor(Meta(kByte, {16}));
   std::memcpy(state.data_ptr(), words, sizeof words);
   return state;
 }

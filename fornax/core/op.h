@@ -264,6 +264,8 @@ struct Vjp {
   const GradMeta& meta(int arg, int k = 0) const;
   const GradMeta& out_meta(int result) const;
   int list_size(int arg) const;
+  // The step of a view operator with one result: the geometries before and after it.
+  const Step& step() const;
   // Saved argument / result. Throws Error(kAutograd) when it was modified since.
   Tensor in(int arg, int k = 0) const;
   Tensor out(int result) const;

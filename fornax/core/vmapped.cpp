@@ -1,6 +1,5 @@
 // What batching rules are written with.
 #include "fornax/core/op.h"
-#include "fornax/ops/functions.h"
 
 namespace fornax {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 #include "fornax/ops/pointwise.h"
 #include "fornax/ops/records.h"
 

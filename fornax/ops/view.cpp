@@ -65,13 +65,17 @@ bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Di
   return true;
 }
 
-void shift_dim_rule(Vmapped& v) {
+void shift_dims_rule(Vmapped& v, std::initializer_list<int> places) {
   SmallVec<Arg, 8> args(v.args().begin(), v.args().end());
-  args[1] = Arg(wrap_dim(args[1].i, v.dim(0), v.call.op.name()) + 1);
+  for (int at : places)
+    args[size_t(at)] =
+        Arg(wrap_dim(v.args().integer(size_t(at)), v.dim(0), v.call.op.name()) + 1);
   Call k{v.call.op, v.call.form, Args(args.data(), args.size()), v.call.outs};
   dispatch(k);
   v.out_bdims.assign(v.call.outs.size(), 0);
 }
+
+void shift_dim_rule(Vmapped& v) { shift_dims_rule(v, {1}); }
 
 Dims with_batch(int64_t size, IntArrayRef rest) {
   Dims d;
@@ -169,35 +173,6 @@ void expand_infer(Infer& f) {
 
 void detach_infer(Infer& f) { f.outs.push_back(view_meta_of(f.args.tensor(0))); }
 
-void view_scatter_infer(Infer& f) {
-  const Tensor& t = f.args.tensor(0);
-  f.outs.push_back(Meta(t.dtype(), t.sizes(), t.device()));
-}
-
-void view_scatter_body(Call& c) {
-  Tensor r = c.args.tensor(0).clone(MemoryFormat::Contiguous);
-  apply(c.args.step(2), r).copy_(c.args.tensor(1));
-  c.outs = {r};
-}
-
-void view_scatter_kernel_on_any(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
-  StateGuard guard;
-  thread_state.top = nullptr;
-  thread_state.set_grad_mode(false);
-  if (!outs[0].is_same(args.tensor(0))) outs[0].copy_(args.tensor(0));
-  apply(args.step(2), outs[0]).copy_(args.tensor(1));
-}
-
-void view_scatter_vjp(Vjp& v) {
-  const Step& step = v.args().step(2);
-  if (v.need(0)) {
-    Tensor zero =
-        zeros(step.result.sizes, TensorOptions(v.grad().dtype()).device(v.grad().device()));
-    v.set(0, view_scatter(v.grad(), zero, step));
-  }
-  if (v.need(1)) v.set(1, apply(step, v.grad().contiguous()));
-}
-
 void identity_vmap(Vmapped& v) { v.run({v.args()[0]}); }
 
 }  // namespace
@@ -230,7 +205,8 @@ constexpr Op permute_op{.schema = "permute(Tensor(a) self, int[] dims) -> Tensor
                         .vjp = permute_vjp,
                         .vmap = permute_vmap};
 constexpr Op expand_op{
-    .schema = "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
+    .schema = "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)\n"
+              "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     .doc = "Size-1 dimensions repeated without a copy; -1 keeps a size.",
     .kind = OpKind::kView,
     .traits = kLinear | kSharedWrite,
@@ -252,42 +228,5 @@ constexpr Op detach_op{.schema = "detach(Tensor(a) self) -> Tensor(a)",
                        .traits = kNoGrad,
                        .infer = detach_infer,
                        .vmap = identity_vmap};
-constexpr Op view_scatter_op{.schema = "view_scatter(Tensor self, Tensor src, Step step) -> Tensor",
-                             .doc = "self with the part that a view step shows replaced by src.",
-                             .traits = kLinear,
-                             .infer = view_scatter_infer,
-                             .body = view_scatter_body,
-                             .vjp = view_scatter_vjp};
-
-static void view_as_real_infer(Infer& f) {
-  Meta m = view_meta_of(f.args.tensor(0));
-  FX_CHECK(is_complex(m.dtype), kType, "view_as_real: expected a complex tensor, got ", m.dtype);
-  FX_CHECK(!(m.flags & kConjFlag), kUnsupported,
-           "view_as_real: a lazy conjugate has no real view; call resolve_conj()");
-  m.dtype = to_real(m.dtype);
-  m.offset *= 2;
-  for (int64_t& s : m.strides) s *= 2;
-  m.sizes.push_back(2);
-  m.strides.push_back(1);
-  f.outs.push_back(std::move(m));
-}
-constexpr Op view_as_real_op{
-    .schema = "view_as_real(Tensor(a) self) -> Tensor(a)",
-    .doc = "Complex elements as pairs (re, im) along a new last dimension.",
-    .kind = OpKind::kView,
-    .traits = kLinear,
-    .infer = view_as_real_infer,
-    .vmap = identity_vmap};
-constexpr Op real_op{.schema = "real(Tensor(a) self) -> Tensor(a)",
-                     .doc = "The real part as a view; real tensors as they are.",
-                     .kind = OpKind::kComposite,
-                     .body = [](Call& c) {
-                       const Tensor& x = c.args.tensor(0);
-                       c.outs = {x.is_complex() ? x.view_as_real().select(-1, 0) : x};
-                     }};
-
-void register_view_kernels(const KernelTable& table) {
-  table.set(view_scatter_op, view_scatter_kernel_on_any, kAnyStrides | kAliasSafe);
-}
 
 }  // namespace fornax

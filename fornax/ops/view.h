@@ -11,6 +11,8 @@ Dims infer_size(IntArrayRef shape, int64_t numel, std::string_view call);
 bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Dims& out);
 // Batching rule of views whose argument 1 is a dimension.
 void shift_dim_rule(Vmapped& v);
+// The same for dimensions at other places. Argument 0 has logical rank 1 or more.
+void shift_dims_rule(Vmapped& v, std::initializer_list<int> places);
 // {size, rest...}
 Dims with_batch(int64_t size, IntArrayRef rest);
 // view_scatter runs the views themselves, on any device.

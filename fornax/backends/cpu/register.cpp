@@ -26,7 +26,12 @@ void register_cpu() {
   register_reduce(table);
   register_scan(table);
   register_optim(table);
+  register_matmul(table);
+  register_pooling(table);
+  register_convolution(table);
   register_view_kernels(table);
+  register_index(table);
+  register_sort(table);
 }
 
 }  // namespace cpu

@@ -12,5 +12,11 @@ void register_factory(const KernelTable& table);
 void register_reduce(const KernelTable& table);
 void register_scan(const KernelTable& table);
 void register_optim(const KernelTable& table);
+void register_index(const KernelTable& table);
+void register_index_tensor(const KernelTable& table);
+void register_sort(const KernelTable& table);
+void register_matmul(const KernelTable& table);
+void register_pooling(const KernelTable& table);
+void register_convolution(const KernelTable& table);
 
 }  // namespace fornax::cpu
