@@ -5,6 +5,7 @@
 #include "fornax/base/key_cache.h"
 #include "fornax/expr/loops.h"
 #include "fornax/expr/vm.h"
+#include "fornax/ops/internal.h"
 #include "fornax/ops/pointwise.h"
 
 namespace fornax::cpu {
@@ -164,6 +165,23 @@ void run_one(const expr::Program& program, Args args, ArrayRef<Tensor> outs) {
   expr::run_contiguous(program, inputs, outputs, outs[0].numel());
 }
 
+// For integers: zero is all bits zero in every width.
+bool has_zero(const Tensor& t) {
+  Tensor plain = t.is_contiguous() ? t : contiguous_copy(t);
+  int64_t n = plain.numel(), zeros = 0;
+  auto count = [&](const auto* p) {
+    for (int64_t i = 0; i < n; ++i) zeros += p[i] == 0;
+  };
+  const void* p = plain.impl()->data();
+  switch (plain.element_size()) {
+    case 1: count(static_cast<const uint8_t*>(p)); break;
+    case 2: count(static_cast<const uint16_t*>(p)); break;
+    case 4: count(static_cast<const uint32_t*>(p)); break;
+    default: count(static_cast<const uint64_t*>(p)); break;
+  }
+  return zeros != 0;
+}
+
 }  // namespace
 
 void pointwise_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> outs) {
@@ -172,6 +190,16 @@ void pointwise_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> 
   const expr::Program& program = program_for(context.op, args, outs, common);
   if (one_run(args, outs) && outs.size() <= 8) return run_one(program, args, outs);
   run_strided(program, args, outs);
+}
+
+// Integers have no infinity to give: division by zero is an error before anything is written.
+void division_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> outs) {
+  const Arg& divisor = args[1];
+  if (outs[0].numel() != 0 && is_integral(common_dtype(context.op, args))) {
+    bool zero = divisor.is_number() ? divisor.number() == Scalar(0) : has_zero(*divisor.t);
+    FX_CHECK(!zero, kValue, context.op.name(), ": integer division by zero");
+  }
+  pointwise_kernel(context, args, outs);
 }
 
 }  // namespace fornax::cpu

@@ -9,4 +9,7 @@ namespace fornax::cpu {
 // input.
 void pointwise_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> outs);
 
+// The same for div, floor_divide, fmod and remainder.
+void division_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> outs);
+
 }  // namespace fornax::cpu

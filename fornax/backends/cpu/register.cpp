@@ -5,16 +5,19 @@
 #include "fornax/backends/cpu/pointwise.h"
 #include "fornax/base/isa.h"
 #include "fornax/base/startup.h"
+#include "fornax/ops/records.h"
 #include "fornax/ops/view.h"
 
 namespace fornax {
 namespace cpu {
 
-// Every record of kind kPointwise has the same kernel.
+// Every record of kind kPointwise has the same kernel; integer division checks its divisor first.
 void register_pointwise(const KernelTable& table) {
+  constexpr int kTraits = kAliasSafe | kAnyStrides | kCastsOnStore | kConjAware;
   for (const Op* op : op_table())
-    if (op->kind == OpKind::kPointwise)
-      table.set(*op, pointwise_kernel, kAliasSafe | kAnyStrides | kCastsOnStore | kConjAware);
+    if (op->kind == OpKind::kPointwise) table.set(*op, pointwise_kernel, kTraits);
+  for (const Op* op : {&div_op, &floor_divide_op, &fmod_op, &remainder_op})
+    table.set(*op, division_kernel, kTraits);
 }
 
 void register_cpu() {
