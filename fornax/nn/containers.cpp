@@ -70,7 +70,6 @@ ModuleDictImpl::ModuleDictImpl(
     const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& items) {
   update(items);
 }
-ModuleDictImpl::ModuleDictImpl(const Dict& items) { update(items); }
 
 void ModuleDictImpl::update(
     const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& items) {

@@ -206,7 +206,10 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   ModuleDictImpl() = default;
   explicit ModuleDictImpl(
       const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& items);
-  explicit ModuleDictImpl(const Dict& items);
+  template <class D, class = std::enable_if_t<std::is_same_v<D, Dict>>>
+  explicit ModuleDictImpl(const D& items) {
+    update(items);
+  }
 
   std::shared_ptr<Module> clone(const std::optional<Device>& device = std::nullopt) const override;
   void reset() override {}
@@ -229,7 +232,10 @@ class ModuleDictImpl : public Cloneable<ModuleDictImpl> {
   std::shared_ptr<Module> pop(const std::string& key);
   // Replaces modules of the same names, adds the others.
   void update(const std::vector<std::pair<std::string, std::shared_ptr<Module>>>& items);
-  void update(const Dict& items) { update(items.pairs()); }
+  template <class D, class = std::enable_if_t<std::is_same_v<D, Dict>>>
+  void update(const D& items) {
+    update(items.pairs());
+  }
   std::shared_ptr<Module> operator[](const std::string& key) const { return children_[key]; }
   template <class M>
   M& at(const std::string& key) const {

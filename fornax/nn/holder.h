@@ -45,9 +45,9 @@ class ModuleHolder : detail::ModuleHolderIndicator {
   ModuleHolder() : impl_(std::make_shared<Contained>()) {}
   ModuleHolder(std::nullptr_t) {}
   template <class Head, class... Tail,
-            class = std::enable_if_t<!(detail::is_module_holder<Head> && sizeof...(Tail) == 0) &&
-                                     !(std::is_convertible_v<Head, std::shared_ptr<Contained>> &&
-                                       sizeof...(Tail) == 0)>>
+            class = std::enable_if_t<
+                !(std::is_base_of_v<ModuleHolder, std::decay_t<Head>> && sizeof...(Tail) == 0) &&
+                !(std::is_convertible_v<Head, std::shared_ptr<Contained>> && sizeof...(Tail) == 0)>>
   explicit ModuleHolder(Head&& head, Tail&&... tail)
       : impl_(std::make_shared<Contained>(std::forward<Head>(head), std::forward<Tail>(tail)...)) {}
   ModuleHolder(std::shared_ptr<Contained> module) : impl_(std::move(module)) {}

@@ -258,6 +258,25 @@ using ConvTranspose1dOptions = ConvTransposeOptions<1>;
 using ConvTranspose2dOptions = ConvTransposeOptions<2>;
 using ConvTranspose3dOptions = ConvTransposeOptions<3>;
 
+// What F::conv* take beside input and weight.
+template <size_t D>
+class ConvFuncOptions {
+  FX_ARG(Tensor, bias) = {};
+  FX_ARG(ExpandingArray<D>, stride) = 1;
+  FX_ARG(ConvPadding<D>, padding) = 0;
+  FX_ARG(ExpandingArray<D>, dilation) = 1;
+  FX_ARG(int64_t, groups) = 1;
+};
+template <size_t D>
+class ConvTransposeFuncOptions {
+  FX_ARG(Tensor, bias) = {};
+  FX_ARG(ExpandingArray<D>, stride) = 1;
+  FX_ARG(ExpandingArray<D>, padding) = 0;
+  FX_ARG(ExpandingArray<D>, output_padding) = 0;
+  FX_ARG(int64_t, groups) = 1;
+  FX_ARG(ExpandingArray<D>, dilation) = 1;
+};
+
 // ---- normalisation -----------------------------------------------------------------------------
 
 class BatchNormOptions {
@@ -306,6 +325,46 @@ class GroupNormOptions {
   FX_ARG(bool, affine) = true;
 };
 
+// What F::batch_norm and its kind take beside input and statistics.
+class BatchNormFuncOptions {
+  FX_ARG(Tensor, weight) = {};
+  FX_ARG(Tensor, bias) = {};
+  FX_ARG(bool, training) = false;
+  FX_ARG(double, momentum) = 0.1;
+  FX_ARG(double, eps) = 1e-5;
+};
+class InstanceNormFuncOptions {
+  FX_ARG(Tensor, running_mean) = {};
+  FX_ARG(Tensor, running_var) = {};
+  FX_ARG(Tensor, weight) = {};
+  FX_ARG(Tensor, bias) = {};
+  FX_ARG(bool, use_input_stats) = true;
+  FX_ARG(double, momentum) = 0.1;
+  FX_ARG(double, eps) = 1e-5;
+};
+class LayerNormFuncOptions {
+ public:
+  LayerNormFuncOptions(std::vector<int64_t> normalized_shape)
+      : normalized_shape_(std::move(normalized_shape)) {}
+  FX_ARG(std::vector<int64_t>, normalized_shape);
+  FX_ARG(Tensor, weight) = {};
+  FX_ARG(Tensor, bias) = {};
+  FX_ARG(double, eps) = 1e-5;
+};
+class GroupNormFuncOptions {
+ public:
+  GroupNormFuncOptions(int64_t num_groups) : num_groups_(num_groups) {}
+  FX_ARG(int64_t, num_groups);
+  FX_ARG(Tensor, weight) = {};
+  FX_ARG(Tensor, bias) = {};
+  FX_ARG(double, eps) = 1e-5;
+};
+class NormalizeFuncOptions {
+  FX_ARG(double, p) = 2.0;
+  FX_ARG(int64_t, dim) = 1;
+  FX_ARG(double, eps) = 1e-12;
+};
+
 // ---- dropout, embedding ------------------------------------------------------------------------
 
 class DropoutOptions {
@@ -318,6 +377,22 @@ using Dropout2dOptions = DropoutOptions;
 using Dropout3dOptions = DropoutOptions;
 using AlphaDropoutOptions = DropoutOptions;
 using FeatureAlphaDropoutOptions = DropoutOptions;
+
+class DropoutFuncOptions {
+ public:
+  DropoutFuncOptions(double p = 0.5) : p_(p) {}
+  FX_ARG(double, p);
+  FX_ARG(bool, training) = true;
+  FX_ARG(bool, inplace) = false;
+};
+
+class EmbeddingFuncOptions {
+  FX_ARG(std::optional<int64_t>, padding_idx) = std::nullopt;
+  FX_ARG(std::optional<double>, max_norm) = std::nullopt;
+  FX_ARG(double, norm_type) = 2.;
+  FX_ARG(bool, scale_grad_by_freq) = false;
+  FX_ARG(bool, sparse) = false;
+};
 
 class EmbeddingOptions {
  public:
@@ -349,6 +424,7 @@ template <size_t D>
 class MaxPoolOptions {
  public:
   MaxPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  MaxPoolOptions(int64_t kernel_size) : MaxPoolOptions(ExpandingArray<D>(kernel_size)) {}
   FX_ARG(ExpandingArray<D>, kernel_size);
   FX_ARG(ExpandingArray<D>, stride);
   FX_ARG(ExpandingArray<D>, padding) = 0;
@@ -363,6 +439,7 @@ template <size_t D>
 class AvgPoolOptions {
  public:
   AvgPoolOptions(ExpandingArray<D> kernel_size) : kernel_size_(kernel_size), stride_(kernel_size) {}
+  AvgPoolOptions(int64_t kernel_size) : AvgPoolOptions(ExpandingArray<D>(kernel_size)) {}
   FX_ARG(ExpandingArray<D>, kernel_size);
   FX_ARG(ExpandingArray<D>, stride);
   FX_ARG(ExpandingArray<D>, padding) = 0;
@@ -378,6 +455,8 @@ template <size_t D>
 class AdaptivePoolOptions {
  public:
   AdaptivePoolOptions(ExpandingArrayWithOptionalElem<D> output_size) : output_size_(output_size) {}
+  AdaptivePoolOptions(int64_t output_size)
+      : AdaptivePoolOptions(ExpandingArrayWithOptionalElem<D>(output_size)) {}
   FX_ARG(ExpandingArrayWithOptionalElem<D>, output_size);
 };
 using AdaptiveMaxPool1dOptions = AdaptivePoolOptions<1>;
@@ -436,6 +515,8 @@ class SoftmaxOptions {
  public:
   SoftmaxOptions(int64_t dim) : dim_(dim) {}
   FX_ARG(int64_t, dim);
+  // Of functions only: the input is cast first.
+  FX_ARG(std::optional<Dtype>, dtype) = std::nullopt;
 };
 using SoftminOptions = SoftmaxOptions;
 using LogSoftmaxOptions = SoftmaxOptions;
@@ -444,6 +525,7 @@ class PReLUOptions {
   FX_ARG(double, init) = 0.25;
 };
 class RReLUOptions {
+  FX_ARG(bool, training) = false;  // of functions only
   FX_ARG(double, lower) = 1.0 / 8.0;
   FX_ARG(double, upper) = 1.0 / 3.0;
   FX_ARG(bool, inplace) = false;
