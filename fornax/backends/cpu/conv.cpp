@@ -140,11 +140,16 @@ void run_in_f32(const Conv& c, ConvPass pass, const ConvArgs& args) {
 
 void* writable(const void* p) { return const_cast<void*>(p); }
 
+// An empty tensor's pointer may be null, which memset doesn't take.
+void zero(void* p, int64_t bytes) {
+  if (bytes > 0) memset(p, 0, size_t(bytes));
+}
+
 // Nothing to sum: the bias alone, or zero.
 void fill_result(Dtype dtype, ConvLayout layout, int64_t batch, int64_t channels, int64_t positions,
                  const void* bias, void* tensor) {
   const int64_t size = size_of(dtype);
-  memset(tensor, 0, size_t(batch * channels * positions * size));
+  zero(tensor, batch * channels * positions * size);
   for (int64_t i = 0; bias != nullptr && i < batch * channels * positions; i++) {
     const int64_t channel =
         layout == ConvLayout::kChannelsLast ? i % channels : i / positions % channels;
@@ -180,10 +185,10 @@ void conv_backward_weights(const Conv& c, const void* in, const void* grad_out, 
                            void* grad_bias) {
   check(c);
   if (c.batch == 0 || weight_elements(c) == 0) {
-    memset(grad_weight, 0, size_t(weight_elements(c) * size_of(c.dtype)));
+    zero(grad_weight, weight_elements(c) * size_of(c.dtype));
     if (grad_bias == nullptr) return;
     if (c.batch == 0 || c.out_channels == 0) {
-      memset(grad_bias, 0, size_t(c.out_channels * size_of(c.dtype)));
+      zero(grad_bias, c.out_channels * size_of(c.dtype));
       return;
     }
   }

@@ -100,12 +100,27 @@ FX_INLINE void take_larger_strided(const T* p, int64_t stride, int32_t first, in
 struct Run {
   int64_t low, high;
 };
-FX_INLINE Run run_of(const PoolAxis& x, int64_t k) {
+FX_INLINE Run compute_run(const PoolAxis& x, int64_t k) {
   const int64_t shift = k * x.step - x.pad;
   const int64_t low = shift >= 0 ? 0 : (-shift + x.stride - 1) / x.stride;
   const int64_t room = x.in - 1 - shift;
   return {low, room < 0 ? low : min_of(room / x.stride + 1, x.out)};
 }
+
+// The runs of the first kernel elements, computed once a call: divisions would cost more than the
+// work on a short row.
+struct Runs {
+  static constexpr int64_t kKept = 16;
+  const PoolAxis& axis;
+  Run kept[kKept];
+
+  [[gnu::always_inline]] explicit Runs(const PoolAxis& x) : axis(x) {
+    for (int64_t k = 0; k < min_of(x.kernel, kKept); k++) kept[k] = compute_run(x, k);
+  }
+  [[gnu::always_inline]] Run operator[](int64_t k) const {
+    return k < kKept ? kept[k] : compute_run(axis, k);
+  }
+};
 
 // Output row `row` of [batch * channels (or batch), out0, out1].
 struct Place {
@@ -133,8 +148,8 @@ FX_INLINE int32_t first_index(const PoolTask& t, const Place& at, int64_t x) {
 
 // One chunk of an output row, regular windows.
 template <class S>
-FX_INLINE void max_chunk(const PoolTask& t, const S* plane, const Place& at, int64_t x0, int64_t n,
-                         Maxima<Work<S>>& best, Work<S>* copy) {
+FX_INLINE void max_chunk(const PoolTask& t, const Runs& runs, const S* plane, const Place& at,
+                         int64_t x0, int64_t n, Maxima<Work<S>>& best, Work<S>* copy) {
   using T = Work<S>;
   const PoolAxis& x = t.axis[2];
   for (int64_t i = 0; i < n; i++) {
@@ -145,7 +160,7 @@ FX_INLINE void max_chunk(const PoolTask& t, const S* plane, const Place& at, int
       t, at, [&](int64_t row) __attribute__((always_inline)) {
         const T* in = as_work(plane + row, x.in, copy);
         for (int64_t k = 0; k < x.kernel; k++) {
-          const Run run = run_of(x, k);
+          const Run run = runs[k];
           const int64_t low = max_of(run.low, x0), high = min_of(run.high, x0 + n);
           if (low >= high) continue;
           const int64_t column = low * x.stride + k * x.step - x.pad;
@@ -181,9 +196,20 @@ FX_INLINE void max_chunk_tables(const PoolTask& t, const S* plane, const Place& 
       });
 }
 
+// Calls body(input position) for every position that output x of a row sees.
+template <class Body>
+FX_INLINE void each_position(const PoolTask& t, const Place& at, int64_t x, Body body) {
+  const PoolAxis& axis = t.axis[2];
+  each_input_row(
+      t, at, [&](int64_t row) __attribute__((always_inline)) {
+        for (int64_t k = 0; k < axis.count[x]; k++) body(row + axis.start[x] + k * axis.step);
+      });
+}
+
 template <class S>
-void max_forward_planes(const PoolTask& t, int64_t first, int64_t last, void* scratch) {
+FX_INLINE void max_forward_rows(const PoolTask& t, int64_t first, int64_t last, void* scratch) {
   const int64_t width = t.axis[2].out;
+  const Runs runs(t.axis[2]);
   Maxima<Work<S>> best;
   for (int64_t row = first; row < last; row++) {
     const Place at = place_of(t, row);
@@ -191,7 +217,7 @@ void max_forward_planes(const PoolTask& t, int64_t first, int64_t last, void* sc
     for (int64_t x = 0; x < width; x += kChunk) {
       const int64_t n = min_of(kChunk, width - x);
       if (t.regular)
-        max_chunk(t, plane, at, x, n, best, static_cast<Work<S>*>(scratch));
+        max_chunk(t, runs, plane, at, x, n, best, static_cast<Work<S>*>(scratch));
       else
         max_chunk_tables(t, plane, at, x, n, best, static_cast<Work<S>*>(scratch));
       store_work(static_cast<S*>(t.target) + row * width + x, best.value, n);
@@ -202,14 +228,61 @@ void max_forward_planes(const PoolTask& t, int64_t first, int64_t last, void* sc
   }
 }
 
-// Calls body(input position) for every position that output x of a row sees.
-template <class Body>
-FX_INLINE void each_position(const PoolTask& t, const Place& at, int64_t x, Body body) {
-  const PoolAxis& axis = t.axis[2];
-  each_input_row(
-      t, at, [&](int64_t row) __attribute__((always_inline)) {
-        for (int64_t k = 0; k < axis.count[x]; k++) body(row + axis.start[x] + k * axis.step);
-      });
+// One vector of interleaved planes (two where vectors are shorter).
+using Floats [[gnu::vector_size(64), gnu::may_alias]] = float;
+using Ints [[gnu::vector_size(64), gnu::may_alias]] = int32_t;
+static_assert(cpu::kPoolPlanes * sizeof(float) == sizeof(Floats));
+
+// Maxima of kPoolPlanes whole planes at once: interleaved, so that vectors run across the planes
+// and short rows cost nothing.
+template <class S>
+FX_INLINE void max_forward_interleaved(const PoolTask& t, int64_t plane, void* scratch) {
+  constexpr int64_t kPlanes = cpu::kPoolPlanes;
+  const int64_t in = t.in_plane(), out = t.out_plane(), width = t.axis[2].out;
+  float* image = static_cast<float*>(scratch);
+  float* values = image + in * kPlanes;
+  int32_t* indices = reinterpret_cast<int32_t*>(values + out * kPlanes);
+  pack(image, kPlanes, static_cast<const S*>(t.source) + plane * in, in, kPlanes, 1, in);
+  for (int64_t row = 0; row < out / width; row++) {
+    const Place at = place_of(t, row);
+    for (int64_t x = 0; x < width; x++) {
+      Floats best = Floats{} + lowest<float>();
+      Ints index = Ints{} + first_index(t, at, x);
+      each_position(
+          t, at, x, [&](int64_t p) __attribute__((always_inline)) {
+            const Floats v = *reinterpret_cast<const Floats*>(image + p * kPlanes);
+            const Ints larger = (v > best) | (v != v);
+            best = larger ? v : best;
+            index = larger ? Ints{} + int32_t(p) : index;
+          });
+      const int64_t to = (row * width + x) * kPlanes;
+      *reinterpret_cast<Floats*>(values + to) = best;
+      *reinterpret_cast<Ints*>(indices + to) = index;
+    }
+  }
+  S* target = static_cast<S*>(t.target) + plane * out;
+  if constexpr (__is_same(S, float)) {
+    pack(target, out, values, kPlanes, out, 1, kPlanes);
+  } else {
+    pack(image, out, values, kPlanes, out, 1, kPlanes);
+    narrow_row(target, image, kPlanes * out);
+  }
+  for (int64_t i = 0; t.indices != nullptr && i < kPlanes; i++)
+    for (int64_t p = 0; p < out; p++) t.indices[(plane + i) * out + p] = indices[p * kPlanes + i];
+}
+
+template <class S>
+void max_forward_planes(const PoolTask& t, int64_t first, int64_t last, void* scratch) {
+  if constexpr (__is_same(Work<S>, float)) {
+    const int64_t rows = t.axis[0].out * t.axis[1].out, group = cpu::kPoolPlanes * rows;
+    const int64_t from = (first + rows - 1) / rows * rows;
+    if (planes_fit(t) && t.in_plane() >= t.out_plane() && from + group <= last) {
+      max_forward_rows<S>(t, first, from, scratch);
+      for (first = from; first + group <= last; first += group)
+        max_forward_interleaved<S>(t, first / rows, scratch);
+    }
+  }
+  max_forward_rows<S>(t, first, last, scratch);
 }
 
 template <class S>
@@ -251,6 +324,24 @@ FX_INLINE int64_t divisor_of(const PoolTask& t, const Place& at, int64_t x) {
   return size == 0 ? 1 : size;
 }
 
+// to[i] = sum[i] / divisor of output x0 + i.
+template <class T>
+FX_INLINE void divide_row(const PoolTask& t, const Place& at, int64_t x0, int64_t n, const T* sum,
+                          T* to) {
+  if (t.divisor != 0) {
+    for (int64_t i = 0; i < n; i++) to[i] = sum[i] / T(t.divisor);
+    return;
+  }
+  const PoolAxis* a = t.axis;
+  const int32_t* size = (t.include_pad ? a[2].full : a[2].count) + x0;
+  const T area = t.include_pad ? T(a[0].full[at.z]) * T(a[1].full[at.y])
+                               : T(a[0].count[at.z]) * T(a[1].count[at.y]);
+  for (int64_t i = 0; i < n; i++) {
+    const T divisor = area * T(size[i]);
+    to[i] = sum[i] / (divisor == 0 ? T(1) : divisor);
+  }
+}
+
 template <int Stride, class T>
 FX_INLINE void add_run(const T* __restrict p, int64_t stride, int64_t n, T* __restrict sum) {
   const int64_t step = Stride == 0 ? stride : Stride;
@@ -272,8 +363,8 @@ FX_INLINE T sum_of(const T* p, int64_t n) {
 }
 
 template <class S>
-FX_INLINE void avg_chunk(const PoolTask& t, const S* plane, const Place& at, int64_t x0, int64_t n,
-                         Work<S>* sum, Work<S>* copy) {
+FX_INLINE void avg_chunk(const PoolTask& t, const Runs& runs, const S* plane, const Place& at,
+                         int64_t x0, int64_t n, Work<S>* sum, Work<S>* copy) {
   using T = Work<S>;
   const PoolAxis& x = t.axis[2];
   for (int64_t i = 0; i < n; i++) sum[i] = 0;
@@ -285,7 +376,7 @@ FX_INLINE void avg_chunk(const PoolTask& t, const S* plane, const Place& at, int
           return;
         }
         for (int64_t k = 0; k < x.kernel; k++) {
-          const Run run = run_of(x, k);
+          const Run run = runs[k];
           const int64_t low = max_of(run.low, x0), high = min_of(run.high, x0 + n);
           if (low >= high) continue;
           const T* p = in + low * x.stride + k - x.pad;
@@ -297,19 +388,20 @@ FX_INLINE void avg_chunk(const PoolTask& t, const S* plane, const Place& at, int
             add_run<0>(p, x.stride, high - low, sum + (low - x0));
         }
       });
-  for (int64_t i = 0; i < n; i++) sum[i] /= T(divisor_of(t, at, x0 + i));
+  divide_row(t, at, x0, n, sum, sum);
 }
 
 template <class S>
 void avg_forward_planes(const PoolTask& t, int64_t first, int64_t last, void* scratch) {
   const int64_t width = t.axis[2].out;
+  const Runs runs(t.axis[2]);
   alignas(64) Work<S> sum[kChunk];
   for (int64_t row = first; row < last; row++) {
     const Place at = place_of(t, row);
     const S* plane = static_cast<const S*>(t.source) + at.outer * t.in_plane();
     for (int64_t x = 0; x < width; x += kChunk) {
       const int64_t n = min_of(kChunk, width - x);
-      avg_chunk(t, plane, at, x, n, sum, static_cast<Work<S>*>(scratch));
+      avg_chunk(t, runs, plane, at, x, n, sum, static_cast<Work<S>*>(scratch));
       store_work(static_cast<S*>(t.target) + row * width + x, sum, n);
     }
   }
@@ -443,7 +535,7 @@ FX_INLINE void spread_run(const T* __restrict v, int64_t n, int64_t stride, T* _
 
 // Adds one output row's gradients, already divided, to the plane.
 template <class T>
-FX_INLINE void spread_row(const PoolTask& t, const Place& at, const T* v, T* g) {
+FX_INLINE void spread_row(const PoolTask& t, const Runs& runs, const Place& at, const T* v, T* g) {
   const PoolAxis& x = t.axis[2];
   each_input_row(
       t, at, [&](int64_t row) __attribute__((always_inline)) {
@@ -453,7 +545,7 @@ FX_INLINE void spread_row(const PoolTask& t, const Place& at, const T* v, T* g) 
           return;
         }
         for (int64_t k = 0; k < x.kernel; k++) {
-          const Run run = run_of(x, k);
+          const Run run = runs[k];
           if (run.low < run.high)
             spread_run(v + run.low, run.high - run.low, x.stride,
                        g + row + run.low * x.stride + k - x.pad);
@@ -464,6 +556,7 @@ FX_INLINE void spread_row(const PoolTask& t, const Place& at, const T* v, T* g) 
 template <class S>
 void avg_backward_planes(const PoolTask& t, int64_t first, int64_t last, void* scratch) {
   using T = Work<S>;
+  const Runs runs(t.axis[2]);
   const int64_t width = t.axis[2].out, rows = t.axis[0].out * t.axis[1].out;
   for (int64_t plane = first; plane < last; plane++) {
     S* target = static_cast<S*>(t.target) + plane * t.in_plane();
@@ -473,8 +566,8 @@ void avg_backward_planes(const PoolTask& t, int64_t first, int64_t last, void* s
       const Place at = place_of(t, row);
       const S* source = static_cast<const S*>(t.source) + plane * t.out_plane() + row * width;
       const T* from = as_work(source, width, v);
-      for (int64_t i = 0; i < width; i++) v[i] = from[i] / T(divisor_of(t, at, i));
-      spread_row(t, at, v, g);
+      divide_row(t, at, 0, width, from, v);
+      spread_row(t, runs, at, v, g);
     }
     if constexpr (!__is_same(S, T)) narrow_row(target, g, t.in_plane());
   }

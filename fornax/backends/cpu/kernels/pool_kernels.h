@@ -47,10 +47,17 @@ inline constexpr int64_t kPoolChannels = 64;  // channels of a block
 inline int64_t channel_blocks(const PoolTask& t) {
   return (t.channels + kPoolChannels - 1) / kPoolChannels;
 }
+inline constexpr int64_t kPoolPlanes = 16;  // planes that are pooled together, interleaved
+// Whether that many planes fit into L2 and windows are those of max pooling in f32 or less.
+inline bool planes_fit(const PoolTask& t) {
+  return (t.in_plane() + 2 * t.out_plane()) * kPoolPlanes * 4 <= (int64_t(3) << 18);
+}
 // Room for one converted row or plane (of a block of channels), and a row of outputs.
 inline int64_t pool_scratch(const PoolTask& t, bool last, bool backward) {
   const int64_t row = (t.axis[2].in + t.axis[2].out + 64) * 8;
-  return backward ? row + t.in_plane() * (last ? kPoolChannels : 1) * 4 : row;
+  if (backward) return row + t.in_plane() * (last ? kPoolChannels : 1) * 4;
+  if (last || !planes_fit(t)) return row;
+  return row + (t.in_plane() + 2 * t.out_plane()) * kPoolPlanes * 4;
 }
 
 }  // namespace fornax::cpu

@@ -269,4 +269,30 @@ FX_INLINE void transpose_8x8(const S* src, int64_t src_ld, float* dst, int64_t d
   }
 }
 
+namespace {
+
+// dst[r * dst_ld + c] = src[r * row + c * col], converted. Fast where one of the strides is 1.
+template <class T, class S>
+void pack(T* dst, int64_t dst_ld, const S* src, int64_t rows, int64_t cols, int64_t row,
+          int64_t col) {
+  if (col == 1) {
+    for (int64_t r = 0; r < rows; r++) convert_row(dst + r * dst_ld, src + r * row, cols);
+    return;
+  }
+  int64_t first_row = 0;
+  if constexpr (sizeof(T) == 4) {
+    int64_t whole_cols = row == 1 ? cols & ~7 : 0;
+    for (; whole_cols != 0 && first_row + 8 <= rows; first_row += 8) {
+      for (int64_t c = 0; c < whole_cols; c += 8)
+        transpose_8x8(src + first_row + c * col, col, dst + first_row * dst_ld + c, dst_ld);
+      for (int64_t c = whole_cols; c < cols; c++)
+        for (int64_t r = first_row; r < first_row + 8; r++)
+          dst[r * dst_ld + c] = widen(src[r + c * col]);
+    }
+  }
+  for (int64_t c = 0; c < cols; c++)
+    for (int64_t r = first_row; r < rows; r++) dst[r * dst_ld + c] = widen(src[r * row + c * col]);
+}
+
+}  // namespace
 }  // namespace fornax::FX_ISA_NS
