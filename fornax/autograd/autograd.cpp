@@ -129,6 +129,15 @@ unsigned Tensor::add_hook(Function<Tensor(const Tensor&)> hook) const {
   return unsigned(hooks.size()) - 1;
 }
 
+unsigned Tensor::add_post_hook(Function<void(const Tensor&)> hook) const {
+  FX_CHECK(
+      requires_grad() && is_leaf(), kAutograd,
+      "register_post_accumulate_grad_hook: only leaves that require grad accumulate gradients");
+  auto& hooks = rare_of(*this).post_hooks;
+  hooks.push_back(std::move(hook));
+  return unsigned(hooks.size()) - 1;
+}
+
 void Tensor::remove_hook(unsigned number) const {
   Edge edge = gradient_edge(*this);
   FX_CHECK(edge.node, kAutograd, "remove_hook: this tensor does not require grad");

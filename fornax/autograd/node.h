@@ -36,6 +36,7 @@ struct GradNode : RefCounted {
       tensor_hooks;                                          // on one result's gradient
   SmallVec<std::pair<uint32_t, Ref<GradSlot>>, 1> retained;  // results that keep their gradient
   Function<void(Vjp&)> custom;                               // autograd::Function
+  std::string custom_name;
   std::string forward_trace;  // anomaly mode: where the forward call was
 
   GradNode();
@@ -55,6 +56,15 @@ Edge gradient_edge(const Tensor& t);
 bool is_tracked(const Tensor& t);
 // A shallow copy. with_history: the history t has now comes along.
 Saved save(const Tensor& t, bool with_history);
+// The saved tensor, with its history where it can matter. `out`: the result that it is, if it is
+// one of n's own. Throws Error(kAutograd) if it was modified or freed.
+Tensor unpack_saved(const Saved& s, GradNode& n, uint32_t out);
+// Throws where t, which a call of `name` writes, may not be written in grad mode. tracked: t itself
+// requires grad.
+void check_written(std::string_view name, const Tensor& t, bool tracked);
+// t was written; `edge` is its new history. A write through a view changes the base's history, step
+// by step.
+void rebase(const Tensor& t, const Edge& edge);
 GradMeta grad_meta_of(const Tensor& t);
 uint64_t next_sequence();
 

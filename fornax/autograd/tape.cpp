@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "fornax/autograd/anomaly.h"
+#include "fornax/autograd/forward_rule.h"
 #include "fornax/autograd/node.h"
 #include "fornax/base/pool.h"
 #include "fornax/core/core_hooks.h"
@@ -51,8 +52,8 @@ Edge scatter_edge(const Step& step, const Edge& base, const Edge& view) {
   return {std::move(n), 0};
 }
 
-// t was written; `edge` is its new history. A write through a view changes the base's history, step
-// by step.
+}  // namespace
+
 void rebase(const Tensor& t, const Edge& edge) {
   Tensor root = t.impl()->base ? Tensor(t.impl()->base) : t;
   if (t.impl()->base) {
@@ -71,6 +72,8 @@ void rebase(const Tensor& t, const Edge& edge) {
   t.impl()->tape_generation = root.impl()->tape_generation;
 }
 
+namespace {
+
 // About to be overwritten: a copy of the value with the history it has now.
 Saved save_before_write(const Tensor& t) {
   GradModeGuard off(false);
@@ -83,8 +86,9 @@ Saved save_before_write(const Tensor& t) {
   return s;
 }
 
-void check_written(const Call& call, const Tensor& t, bool tracked) {
-  std::string_view name = call.op.name();
+}  // namespace
+
+void check_written(std::string_view name, const Tensor& t, bool tracked) {
   const TensorImpl& impl = *t.impl();
   FX_CHECK(!impl.base || (impl.flags & kTapeView) || !(tracked || impl.base->flags & kTapeFlag),
            kAutograd, name,
@@ -99,6 +103,8 @@ void check_written(const Call& call, const Tensor& t, bool tracked) {
            impl.base ? "is viewed here and " : "",
            "can't be written in place; use NoGradGuard for an update, or write into a copy");
 }
+
+namespace {
 
 bool has_attributes(Args args) {
   for (const Arg& a : args)
@@ -179,14 +185,7 @@ Saved save(const Tensor& t, bool with_history) {
   Saved s;
   s.version = from.version().load(std::memory_order_relaxed);
   s.tensor = t.alias();
-  if (Rare* rare = rare_or_null(t); rare && (from.flags & (kWrappedFlag | kDualFlag))) {
-    Rare& to = rare_of(s.tensor);
-    to.level = rare->level;
-    to.bdim = rare->bdim;
-    to.id = rare->id;
-    to.inner = rare->inner;
-    to.tangent = rare->tangent;
-  }
+  if (Tensor tangent = tangent_of(t); tangent.defined()) set_tangent(s.tensor, tangent);
   if (with_history && (from.all_flags() & kTapeFlag)) s.edge = gradient_edge(t);
   s.own_result = !with_history;
   return s;
@@ -225,7 +224,7 @@ Ref<GradNode> tape_prepare(const Call& call) {
     auto& in = n->inputs.emplace_back();
     if (!t.defined()) return;
     bool tracked = is_tracked(t), written = is_written(call, t);
-    if (written) check_written(call, t, tracked);
+    if (written) check_written(op.name(), t, tracked);
     if (tracked) in.edge = gradient_edge(t);
     in.meta = grad_meta_of(t);
     if (saves.in >> i & 1) in.saved = written ? save_before_write(t) : save(t, true);
@@ -302,7 +301,7 @@ GradNode::~GradNode() {
 }
 
 std::string GradNode::name() const {
-  if (custom) return "custom function";
+  if (custom) return custom_name;
   return op ? std::string(op->name()) : "accumulate";
 }
 
@@ -330,7 +329,9 @@ Tensor with_edge(const Saved& s, Edge edge) {
   return again.tensor;
 }
 
-Tensor unpack(const Saved& s, GradNode& n, uint32_t out) {
+}  // namespace
+
+Tensor unpack_saved(const Saved& s, GradNode& n, uint32_t out) {
   FX_CHECK(!n.released, kAutograd, n.name(),
            ": backward ran through this graph a second time, but its saved tensors were freed; "
            "pass retain_graph=true "
@@ -340,12 +341,11 @@ Tensor unpack(const Saved& s, GradNode& n, uint32_t out) {
   FX_CHECK(now == s.version, kAutograd, n.name(), ": a tensor needed for its gradient (sizes ",
            s.tensor.sizes(), ") was modified in place: it is at version ", now, ", expected ",
            s.version, "; clone() it before the write, or use the form that returns a new tensor");
-  if (!thread_state.grad_mode) return s.tensor;
+  // Without recording on the level that runs, only histories of levels below it matter.
+  if (!thread_state.grad_mode && level_of(s.tensor) == current_level()) return s.tensor;
   if (s.own_result) return with_edge(s, {Ref<GradNode>(&n), out});  // joined only now: no cycle
   return s.edge.node ? with_edge(s, s.edge) : s.tensor;
 }
-
-}  // namespace
 
 const Op& Vjp::op() const { return *node.op; }
 const void* Vjp::plan() const { return node.plan; }
@@ -371,10 +371,10 @@ const GradMeta& Vjp::out_meta(int result) const { return node.outputs[size_t(res
 int Vjp::list_size(int arg) const { return node.list_size(arg); }
 Tensor Vjp::in(int arg, int k) const {
   int at = node.first[size_t(arg)];
-  return at < 0 ? Tensor() : unpack(node.inputs[size_t(at + k)].saved, node, 0);
+  return at < 0 ? Tensor() : unpack_saved(node.inputs[size_t(at + k)].saved, node, 0);
 }
 Tensor Vjp::out(int result) const {
-  return unpack(node.outputs[size_t(result)].saved, node, uint32_t(result));
+  return unpack_saved(node.outputs[size_t(result)].saved, node, uint32_t(result));
 }
 void Vjp::set(int arg, Tensor gradient, int k) {
   if (need(arg, k)) results[size_t(node.first[size_t(arg)] + k)] = std::move(gradient);

@@ -24,6 +24,16 @@ Rare& rare_of(const Tensor& t) {
   return *expected;
 }
 
+void copy_wrapper(const Tensor& from, const Tensor& to) {
+  const Rare& source = *rare_or_null(from);
+  Rare& target = rare_of(to);
+  target.level = source.level;
+  target.bdim = source.bdim;
+  target.id = source.id;
+  target.inner = source.inner;
+  target.tangent = source.tangent;
+}
+
 Meta meta_of(const Tensor& t) {
   const TensorImpl& impl = *t.impl();
   Meta m;
@@ -333,12 +343,17 @@ void run_into_targets(Call& call, const Metas& metas) {
 
 }  // namespace
 
-// A functional body, its results copied into the targets of the other forms.
-static void run_body(Call& call) {
-  if (call.form == Form::kNew) return call.op.body(call);
+void expand_body(Call& call) {
+  const Op& op = call.op;
+  if (call.form == Form::kNew) {
+    op.body(call);
+    // Hidden results exist for the operator's own gradient only.
+    while (op.hidden && call.outs.size() < size_t(op.n_returns)) call.outs.emplace_back();
+    return;
+  }
   Tensors results;
-  Call functional{call.op, Form::kNew, call.args, results};
-  call.op.body(functional);
+  Call functional{op, Form::kNew, call.args, results};
+  op.body(functional);
   Tensors given = targets_of(call, results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     if (!given[i].defined()) {
@@ -348,10 +363,10 @@ static void run_body(Call& call) {
     if (given[i].is_same(results[i])) continue;
     if (call.form == Form::kOut)
       fit_target(call, given[i], Meta(results[i].dtype(), results[i].sizes(), results[i].device()));
-    FX_CHECK(given[i].sizes() == results[i].sizes(), kShape, call.op.name(), "_: self has sizes ",
+    FX_CHECK(given[i].sizes() == results[i].sizes(), kShape, op.name(), "_: self has sizes ",
              given[i].sizes(), ", the result ", results[i].sizes(),
              "; an in-place operator can't grow its input");
-    FX_CHECK(can_cast(results[i].dtype(), given[i].dtype()), kType, call.op.name(),
+    FX_CHECK(can_cast(results[i].dtype(), given[i].dtype()), kType, op.name(),
              ": a result of ", results[i].dtype(), " can't be stored in a tensor of ",
              given[i].dtype());
     given[i].copy_(results[i]);
@@ -361,7 +376,7 @@ static void run_body(Call& call) {
 
 void run(Call& call) {
   const Op& op = call.op;
-  if (!op.infer) return run_body(call);
+  if (!op.infer) return expand_body(call);
   Infer infer{op, call.args, {}};
   op.infer(infer);
   Metas& metas = infer.outs;
@@ -389,7 +404,7 @@ void eager(Call& call, uint16_t flags) {
   const Op& op = call.op;
   FX_CHECK(!(flags & kWrappedFlag), kAutograd, op.name(),
            ": a tensor of a function transform was used after the transform ended");
-  if (op.body && !op.vjp && op.kind == OpKind::kComposite) return run_body(call);
+  if (op.expands()) return expand_body(call);
   if ((flags & kDualFlag) && thread_state.forward_grad_mode && forward_step(call)) return;
   auto node = thread_state.grad_mode && (flags & kTapeFlag) ? tape_prepare(call) : Ref<GradNode>();
   run(call);

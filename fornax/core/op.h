@@ -194,6 +194,8 @@ struct Op {
 
   constexpr bool is(Trait t) const { return (traits & t) != 0; }
   constexpr std::string_view name() const { return schema.substr(0, schema.find_first_of(".(")); }
+  // A composite that has no gradient of its own is differentiated through its body.
+  constexpr bool expands() const { return body && !vjp && kind == OpKind::kComposite; }
 };
 // First schema line, parsed again when asked for.
 Schema schema_of(const Op& op);
@@ -312,24 +314,29 @@ Rare& rare_of(const Tensor& t);
 inline Rare* rare_or_null(const Tensor& t) {
   return t.impl()->rare.load(std::memory_order_acquire);
 }
+// Lets `to` wrap what `from` wraps: level, inner tensor, tangent.
+void copy_wrapper(const Tensor& from, const Tensor& to);
 inline int level_of(const Tensor& t) {
   return t.impl()->flags & kWrappedFlag ? rare_or_null(t)->level : 0;
 }
 
 // ---- interpreters
 // -------------------------------------------------------------------------------------------------
+// A user's function with a gradient of its own (fornax/autograd/custom.h).
+struct CustomCall;
+
 // process() unwraps its own level, acts, and wraps every fresh result, constants too: a later write
 // may need the wrapper.
 struct Interp {
-  int level = 0;
+  int level = 0;  // unique among all interpreters of the process, so that stale wrappers are known
   Interp* below = nullptr;
-  bool grad_mode = true;  // at push: what lower levels see
+  bool grad_mode = true;  // what lower levels see
   virtual void process(Call& call) = 0;
+  virtual void process_custom(CustomCall& call) = 0;
   // Brings a stale view of this level up to date; also called before anyone saves it.
   virtual void sync(const Tensor&) {}
   // item() and its kind: what a value read means here. The default reads one level down.
   virtual Tensor lower_for_query(const Tensor& t);
-  // requires_grad_, set_data and the like on a tensor of this level; the default allows it.
   virtual ~Interp() = default;
 };
 
@@ -388,6 +395,8 @@ struct GradModeGuard : StateGuard {
 void run(Call& call);
 // Everything that isn't the fast path, in order.
 void eager(Call& call, uint16_t flags);
+// Runs the body of a composite; in place and out= forms store its results.
+void expand_body(Call& call);
 
 inline void dispatch(Call& call) {
   if (thread_state.top) [[unlikely]]

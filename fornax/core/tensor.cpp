@@ -188,7 +188,9 @@ Tensor Tensor::alias() const {
   copy->numel = from.numel;
   copy->storage = from.storage;
   copy->counter = from.counter;
-  return Tensor(std::move(copy));
+  Tensor t(std::move(copy));
+  if (from.flags & kWrappedFlag) copy_wrapper(*this, t);
+  return t;
 }
 
 std::string Tensor::toString() const {

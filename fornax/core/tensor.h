@@ -75,8 +75,13 @@ struct TensorImpl : RefCounted {
   static void* operator new(size_t bytes);
   static void operator delete(void* p);
 
-  // A view also leaves the fast path when a write through a sibling put its base on the tape.
-  uint16_t all_flags() const { return flags & kTapeView ? uint16_t(flags | base->flags) : flags; }
+  // A view also leaves the fast path when a write through a sibling gave its base a history or a
+  // tangent.
+  uint16_t all_flags() const {
+    if (!base) return flags;
+    uint16_t follows = flags & kTapeView ? kTapeFlag | kDualFlag : kDualFlag;
+    return uint16_t(flags | (base->flags & follows));
+  }
   std::atomic<uint32_t>& version() const { return counter ? counter->value : storage->version; }
   void* data() const {
     return storage ? static_cast<char*>(storage->data()) + offset * size_of(dtype) : nullptr;
@@ -209,6 +214,11 @@ class Tensor {
     }
   }
   void remove_hook(unsigned number) const;
+  // Leaves: calls hook(tensor) each time after a gradient was accumulated into .grad.
+  template <class F>
+  unsigned register_post_accumulate_grad_hook(F hook) const {
+    return add_post_hook(Function<void(const Tensor&)>(std::move(hook)));
+  }
 
   // ---- conversions
   Tensor to(const TensorOptions& options, bool non_blocking = false, bool copy = false,
@@ -272,6 +282,7 @@ class Tensor {
   [[noreturn]] static void undefined();
   void* data_ptr_of(Dtype dtype) const;
   unsigned add_hook(Function<Tensor(const Tensor&)> hook) const;
+  unsigned add_post_hook(Function<void(const Tensor&)> hook) const;
 
   Ref<TensorImpl> impl_;
 };

@@ -474,11 +474,20 @@ static Dtype literal_dtype(Dtype dtype) {
 }
 
 Tensor tensor_of(const void* data, Dtype dtype, IntArrayRef size, const TensorOptions& options) {
-  Tensor raw = empty(size, TensorOptions(dtype));
-  if (raw.numel()) std::memcpy(raw.impl()->data(), data, raw.nbytes());
+  Tensor raw;
+  {
+    // Function transforms see the finished tensor only: it has memory.
+    StateGuard guard;
+    thread_state.top = nullptr;
+    raw = empty(size, TensorOptions(dtype));
+    if (raw.numel()) std::memcpy(raw.impl()->data(), data, raw.nbytes());
+  }
   Dtype wanted = options.dtype_opt().value_or(literal_dtype(dtype));
-  if (wanted != dtype || options.device_opt()) raw = raw.to(options.dtype(wanted));
-  return finish(raw, options);
+  Tensor made = raw;
+  if (wanted != dtype || options.device_opt()) made = raw.to(options.dtype(wanted));
+  // Inside a function it is a local, which the function may write.
+  if (thread_state.top && made.is_same(raw)) made = raw.clone();
+  return finish(made, options);
 }
 
 void detail::check_row(size_t expected, size_t got) {

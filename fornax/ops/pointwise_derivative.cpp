@@ -303,8 +303,11 @@ void pointwise_jvp(Jvp& j) {
   DerivedSpec spec{&op, true, 0, int(own.size()), op.n_returns};
   SmallVec<Arg, 16> args;
   size_t flat = 0;
-  for (size_t i = 0; i < own.size(); ++i)
-    args.push_back(own[i].tag == Tag::kTensor ? Arg(j.primals[flat++]) : own[i]);
+  for (size_t i = 0; i < own.size(); ++i) {
+    Arg a = own[i];  // a placeholder stays one: present, without a tensor
+    if (a.tag == Tag::kTensor) a.t = &j.primals[flat++];
+    args.push_back(a);
+  }
   for (int k = 0; k < spec.n_outs; ++k) args.push_back(Arg(j.outs[size_t(k)]));
   for (int i = 0; i < spec.n_args; ++i) {
     int at = j.first[size_t(i)];
