@@ -592,6 +592,16 @@ class HuberLossOptions {
   FX_ARG(Choice, reduction);
   FX_ARG(double, delta) = 1.0;
 };
+class MultiMarginLossOptions {
+  FX_ARG(int64_t, p) = 1;
+  FX_ARG(double, margin) = 1.0;
+  FX_ARG(Tensor, weight) = {};
+  FX_ARG(Choice, reduction) = kMean;
+};
+class MultiLabelSoftMarginLossOptions {
+  FX_ARG(Tensor, weight) = {};
+  FX_ARG(Choice, reduction) = kMean;
+};
 class MarginRankingLossOptions {
   FX_ARG(double, margin) = 0.0;
   FX_ARG(Choice, reduction) = kMean;
