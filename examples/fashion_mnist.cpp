@@ -34,6 +34,12 @@ struct NetImpl : nn::Module {
 };
 FORNAX_MODULE(Net);
 
+static int64_t parameter_count(const nn::Module& module) {
+  int64_t n = 0;
+  for (const Tensor& p : module.parameters()) n += p.numel();
+  return n;
+}
+
 static std::atomic<bool> stop_requested{false};
 
 struct Evaluation {
@@ -82,7 +88,7 @@ int main(int argc, char** argv) try {
   Net net;
   optim::Adam adam(net->parameters(), optim::AdamOptions(1e-3));
   std::printf("Fashion-MNIST: %lld training images, %zu test images; network of %lld parameters\n", (long long)images, *test.size(),
-              (long long)net->parameter_count());
+              (long long)parameter_count(*net));
 
   int64_t first_epoch = 0;
   std::vector<double> losses;
