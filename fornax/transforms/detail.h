@@ -15,8 +15,6 @@ using Erased = FunctionRef<Tensors(TensorList)>;
 
 Tensors vmap(Erased f, TensorList inputs, ArrayRef<std::optional<int64_t>> in_dims,
              const VmapOptions& options);
-// A copy of rows [from, from + count).
-Tensor narrow_rows(const Tensor& t, int64_t from, int64_t count);
 
 // Gradients of f's first result (one element) for the inputs that are wanted, zeros where it
 // doesn't depend on one; `outs`: all results of f.
@@ -42,6 +40,9 @@ class Pullback {
 
 // Results and their tangents (zeros where there is none). Undefined tangents are zero.
 Tensors jvp(Erased f, TensorList inputs, TensorList tangents, Tensors& outs);
+
+// f with every write replaced: one level down nothing is overwritten until f has returned.
+Tensors functionalize(Erased f, TensorList inputs);
 
 // Jacobians of every result by every wanted input: result-major; sizes are the result's, then the
 // input's. jacrev runs one backward per element of the results, jacfwd one forward per element of

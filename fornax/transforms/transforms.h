@@ -251,8 +251,21 @@ auto hessian(F f, int argnum = 0) {
   return jacfwd(jacrev(std::move(f), argnum), argnum);
 }
 
+// ---- functionalize
+// The same function, without in-place operators on the levels below: writes become scatters into
+// new values, and arguments and outside tensors are written once, at the end.
+template <class F>
+auto functionalize(F f) {
+  return [f](const auto&... args) mutable {
+    detail::Flat flat(f, args...);
+    Tensors outs = detail::functionalize(flat, flat.inputs());
+    return flat.like_result(outs);
+  };
+}
+
 }  // namespace func
 
+using func::functionalize;
 using func::grad;
 using func::grad_and_value;
 using func::hessian;

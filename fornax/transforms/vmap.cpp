@@ -194,6 +194,7 @@ void VmapInterp::run_loop(Call& call, Tensors& outs) {
   const bool replay = is_random(call) && randomness == func::Randomness::kSame;
   Lower down(*this);
   RandomReplay random(call);
+  std::vector<Tensors> rows;              // per result
   const int64_t n = size > 0 ? size : 1;  // an empty batch still needs the results' sizes
   for (int64_t b = 0; b < n; ++b) {
     LoweredArgs row(call.args, level);
@@ -208,15 +209,15 @@ void VmapInterp::run_loop(Call& call, Tensors& outs) {
     Tensors results;
     Call k{call.op, call.form, row.args(), results};
     dispatch(k);
-    if (b == 0) {
-      for (const Tensor& r : results)
-        outs.push_back(!r.defined() ? Tensor()
-                                    : empty(with_batch(size, r.sizes()),
-                                            TensorOptions(r.dtype()).device(r.device())));
-    }
-    if (size == 0 || call.form == Form::kInplace) continue;
-    for (size_t i = 0; i < results.size(); ++i)
-      if (results[i].defined()) outs[i].select(0, b).copy_(results[i]);
+    rows.resize(results.size());
+    for (size_t i = 0; i < results.size(); ++i) rows[i].push_back(results[i]);
+  }
+  // What was written in place keeps its handle.
+  Tensors given = targets_of(call, rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    bool fresh = !given[i].defined() && rows[i][0].defined();
+    outs.push_back(fresh ? stack(rows[i], 0) : given[i]);
+    if (fresh && size == 0) outs[i] = outs[i].narrow(0, 0, 0);
   }
 }
 
@@ -454,7 +455,7 @@ MappedOutputs run_rows(Erased f, const MappedInputs& in, int64_t from, int64_t c
   Tensors rows;
   for (size_t i = 0; i < in.physical.size(); ++i) {
     Tensor t = in.physical[i];
-    if (in.mapped[i] && count != in.size) t = narrow_rows(t, from, count);
+    if (in.mapped[i] && count != in.size) t = t.narrow(0, from, count);
     rows.push_back(t);
   }
   MappedOutputs result;
@@ -472,31 +473,20 @@ MappedOutputs run_rows(Erased f, const MappedInputs& in, int64_t from, int64_t c
 // All rows, in chunks.
 MappedOutputs run_chunks(Erased f, const MappedInputs& in, int64_t chunk, Randomness randomness) {
   MappedOutputs all;
+  std::vector<Tensors> parts;  // per result
   for (int64_t from = 0; from < in.size; from += chunk) {
     int64_t count = from + chunk < in.size ? chunk : in.size - from;
     MappedOutputs part = run_rows(f, in, from, count, randomness);
     if (from == 0) all = part;
-    for (size_t i = 0; i < part.outs.size(); ++i) {
-      const Tensor& p = part.outs[i];
-      if (!p.defined() || !part.batched[i]) continue;
-      if (from == 0) {
-        IntArrayRef row = p.sizes().slice(1, p.sizes().size() - 1);
-        all.outs[i] = empty(with_batch(in.size, row), TensorOptions(p.dtype()).device(p.device()));
-      }
-      for (int64_t b = 0; b < count; ++b) all.outs[i].select(0, from + b).copy_(p.select(0, b));
-    }
+    parts.resize(part.outs.size());
+    for (size_t i = 0; i < part.outs.size(); ++i) parts[i].push_back(part.outs[i]);
   }
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (all.batched[i]) all.outs[i] = cat(parts[i], 0);
   return all;
 }
 
 }  // namespace
-
-Tensor narrow_rows(const Tensor& t, int64_t from, int64_t count) {
-  Tensor rows = empty(with_batch(count, t.sizes().slice(1, t.sizes().size() - 1)),
-                      TensorOptions(t.dtype()).device(t.device()));
-  for (int64_t b = 0; b < count; ++b) rows.select(0, b).copy_(t.select(0, from + b));
-  return rows;
-}
 
 Tensors vmap(Erased f, TensorList inputs, ArrayRef<std::optional<int64_t>> in_dims,
              const VmapOptions& options) {
