@@ -456,6 +456,8 @@ TEST(Gemm, SameBitsOnAnyNumberOfThreads) {
     check_same_on_threads<float>(1, 200, 333, 500, turned);
     check_same_on_threads<float>(1, 1, 3001, 777, turned);
     check_same_on_threads<float>(3, 150, 90, 110, turned);
+    check_same_on_threads<float>(3, 300, 50, 1000, turned);
+    check_same_on_threads<float>(1, 33, 700, 1000, turned);
     check_same_on_threads<BFloat16>(1, 3, 3001, 777, turned);
     check_same_on_threads<BFloat16>(1, 60, 800, 500, turned);
     check_same_on_threads<double>(1, 300, 99, 400, turned);

@@ -21,7 +21,9 @@ enum class ConvLayout : uint8_t {
 //   down.
 //
 // dtype (of all operands): f32, f64, c64, c128 and the integers (which wrap) sum in their own type;
-// bf16 and f16 sum in f32 and round once. Nothing is conjugated.
+// bf16 and f16 sum in f32 and round once. Nothing is conjugated. The last bits of an f32, bf16 or
+// f16 result may depend on the number of threads: seldom forward and for the data, often for the
+// weights, where oneDNN's threads share out the batch. Those of the other dtypes don't.
 //
 // A transposed convolution (its weight is [its input's channels, its output's channels / groups,
 // kernel...]) is the same object with the roles swapped: fill `in_*` with what the transposed
@@ -54,8 +56,6 @@ void conv_backward_data(const Conv& c, const void* grad_out, const void* weight,
                         void* grad_in);
 
 // grad_weight, laid out as weight_layout says; grad_bias (out_channels elements) too unless null.
-// The last bits may depend on the number of threads, which share out the batch; those of the other
-// passes don't.
 void conv_backward_weights(const Conv& c, const void* in, const void* grad_out, void* grad_weight,
                            void* grad_bias);
 

@@ -1,4 +1,5 @@
 #include <dnnl.hpp>
+#include <string_view>
 #include <unordered_map>
 
 #include "fornax/backends/cpu/gemm_engines.h"
@@ -70,8 +71,9 @@ Matmul make_matmul(const Key& key, Dtype dtype, bool has_bias, bool fast_f32, fl
     const Md bias = has_bias ? Md({1, 1, key.n}, type, {key.n, key.n, 1}) : Md();
     const auto pd = has_bias ? dnnl::matmul::primitive_desc(engine, a, b, bias, c, attr)
                              : dnnl::matmul::primitive_desc(engine, a, b, c, attr);
-    // The reference implementation is far slower than our own kernels.
-    if (std::string_view(pd.impl_info_str()).substr(0, 3) == "ref") return m;
+    // Only its "brg" kernels: "gemm:jit" (all there is below AVX-512) rounds differently for every
+    // number of threads, and "ref" is far slower than our own kernels.
+    if (std::string_view(pd.impl_info_str()).substr(0, 3) != "brg") return m;
     m.primitive = dnnl::matmul(pd);
     m.a = dnnl::memory(a, engine, nullptr);
     m.b = dnnl::memory(b, engine, nullptr);
