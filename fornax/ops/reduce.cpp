@@ -145,6 +145,26 @@ void nanmean_body(Call& c) {
   c.outs = {call1(nansum_op, {x, dims, keepdim, c.args[3]}).div(count)};
 }
 
+// The product of all elements along `dim` but each itself: of those before it, times those after.
+Tensor products_of_others(const Tensor& x, int64_t dim) {
+  int64_t n = x.size(dim);
+  if (n == 1) return ones_like(x);
+  Tensor one = ones_like(x.narrow(dim, 0, 1));
+  Tensor before = cat({one, x.narrow(dim, 0, n - 1).cumprod(dim)}, dim);
+  Tensor after = cat({one, x.flip({dim}).narrow(dim, 0, n - 1).cumprod(dim)}, dim).flip({dim});
+  return before.mul(after);
+}
+
+void prod_vjp(Vjp& v) {
+  Tensor x = v.in(0).to(v.grad().dtype());
+  if (x.numel() == 0) return v.set(0, zeros_like(x));
+  bool all = v.args()[1].is_none() || x.dim() == 0;
+  Tensor others = all ? products_of_others(x.reshape({-1}), 0).reshape(x.sizes())
+                      : products_of_others(x, v.args().integer(1));
+  Tensor g = all ? v.grad() : spread(v, v.grad(), 1, 2);
+  v.set(0, g.mul(others.conj()));
+}
+
 void sum_to_size_body(Call& c) {
   const Tensor& x = c.args.tensor(0);
   IntArrayRef size = c.args.ints(1);
@@ -218,6 +238,8 @@ constexpr Op prod_op{
     .doc = "Product along a dimension (all if none is given); integers and bools give int64.",
     .kind = OpKind::kReduction,
     .infer = sum_infer,
+    .vjp = prod_vjp,
+    .saves = saves_input,
     .vmap = reduction_vmap,
     .extra = &kProdSpec};
 constexpr Op sum_to_size_op{.schema = "sum_to_size(Tensor self, int[] size) -> Tensor",

@@ -30,6 +30,10 @@ void reduction_vmap(Vmapped& v);
 // Puts the reduced dimensions back as size 1 where keepdim dropped them.
 Tensor restore_dims(const Tensor& reduced, uint64_t mask, int64_t rank, bool keepdim);
 
+// Reductions that select one element along argument 1 and give (value, place): shape rule, and the
+// reverse rule from the saved place.
+void selection_infer(Infer& f);
+void selection_vjp(Vjp& v);
 // In a reverse rule: something of the result's sizes, broadcastable against argument 0.
 Tensor spread(Vjp& v, const Tensor& result_like, size_t dim_arg, size_t keepdim_arg);
 inline Saves saves_input(const SaveQuery&) { return {1, 0}; }

@@ -49,14 +49,6 @@ void aminmax_infer(Infer& f) {
   f.outs.push_back(Meta(f.outs[0]));
 }
 
-void extremum_dim_infer(Infer& f) {
-  check_ordered(f);
-  const Tensor& x = f.args.tensor(0);
-  uint64_t mask = dim_mask(f.args, 1, x.dim(), f.op.name());
-  push_nonempty(f, mask, f.args.flag(2), x.dtype());
-  push_nonempty(f, mask, f.args.flag(2), Dtype::kI64);
-}
-
 void arg_infer(Infer& f) {
   check_ordered(f);
   const Tensor& x = f.args.tensor(0);
@@ -97,20 +89,6 @@ void aminmax_vjp(Vjp& v) {
   v.set(0, g);
 }
 
-// One-hot along the dimension rather than a scatter: the same writes, and it batches.
-void extremum_dim_vjp(Vjp& v) {
-  if (!v.grad().defined()) return;
-  const Dims& sizes = v.meta(0).sizes;
-  int64_t rank = int64_t(sizes.size());
-  if (rank == 0) return v.set(0, v.grad());
-  int64_t dim = wrap_dim(v.args().integer(1), rank);
-  Dims along(size_t(rank), 1);
-  along[size_t(dim)] = sizes[size_t(dim)];
-  Tensor places = arange(sizes[size_t(dim)], TensorOptions(Dtype::kI64).device(v.grad().device()));
-  Tensor chosen = places.reshape(along).eq(spread(v, v.out(1), 1, 2));
-  v.set(0, spread(v, v.grad(), 1, 2).mul(chosen));
-}
-
 // Flattens a call over all elements to one over dimension 0 of each batch member.
 void arg_vmap(Vmapped& v) {
   Args a = v.args();
@@ -125,6 +103,28 @@ void arg_vmap(Vmapped& v) {
 }
 
 }  // namespace
+
+void selection_infer(Infer& f) {
+  check_ordered(f);
+  const Tensor& x = f.args.tensor(0);
+  uint64_t mask = dim_mask(f.args, 1, x.dim(), f.op.name());
+  push_nonempty(f, mask, f.args.flag(2), x.dtype());
+  push_nonempty(f, mask, f.args.flag(2), Dtype::kI64);
+}
+
+// One-hot along the dimension rather than a scatter: the same writes, and it batches.
+void selection_vjp(Vjp& v) {
+  if (!v.grad().defined()) return;
+  const Dims& sizes = v.meta(0).sizes;
+  int64_t rank = int64_t(sizes.size());
+  if (rank == 0) return v.set(0, v.grad());
+  int64_t dim = wrap_dim(v.args().integer(1), rank);
+  Dims along(size_t(rank), 1);
+  along[size_t(dim)] = sizes[size_t(dim)];
+  Tensor places = arange(sizes[size_t(dim)], TensorOptions(Dtype::kI64).device(v.grad().device()));
+  Tensor chosen = places.reshape(along).eq(spread(v, v.out(1), 1, 2));
+  v.set(0, spread(v, v.grad(), 1, 2).mul(chosen));
+}
 
 constexpr Op amax_op{.schema = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
                      .doc = "Largest element over dimensions; ties share the gradient equally.",
@@ -167,9 +167,9 @@ constexpr Op max_dim_op{
     .doc =
         "Largest element along a dimension and its place, the first of equal ones; the gradient "
         "goes to that place.",
-    .infer = extremum_dim_infer,
+    .infer = selection_infer,
     .nondiff = 0b10,
-    .vjp = extremum_dim_vjp,
+    .vjp = selection_vjp,
     .saves =
         [](const SaveQuery&) {
           return Saves{0, 0b10};
@@ -181,9 +181,9 @@ constexpr Op min_dim_op{
     .doc =
         "Smallest element along a dimension and its place, the first of equal ones; the "
         "gradient goes to that place.",
-    .infer = extremum_dim_infer,
+    .infer = selection_infer,
     .nondiff = 0b10,
-    .vjp = extremum_dim_vjp,
+    .vjp = selection_vjp,
     .saves =
         [](const SaveQuery&) {
           return Saves{0, 0b10};

@@ -86,7 +86,7 @@ void logsumexp_infer(Infer& f) {
 void logsumexp_vjp(Vjp& v) {
   Tensor result = spread(v, v.out(0), 1, 2);
   Tensor x = v.in(0);
-  Tensor share = x.is_complex() ? x.sub(result).exp().conj_physical()
+  Tensor share = x.is_complex() ? x.sub(result).exp().conj()
                                 : x.sub(result.masked_fill(result.eq(-INFINITY), 0)).exp();
   v.set(0, spread(v, v.grad(), 1, 2).mul(share));
 }

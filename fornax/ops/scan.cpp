@@ -34,12 +34,77 @@ void extremum_infer(Infer& f) {
   f.outs.push_back(Meta(Dtype::kI64, x.sizes(), x.device()));
 }
 
+// f along the dimension from its end.
+template <class F>
+Tensor reversed(const Tensor& x, int64_t dim, F f) {
+  if (x.dim() == 0) return f(x);
+  return f(x.flip({dim})).flip({dim});
+}
+
+Tensor reverse_cumsum(const Tensor& x, int64_t dim) {
+  return reversed(x, dim, [&](const Tensor& t) { return t.cumsum(dim); });
+}
+
+void cumsum_vjp(Vjp& v) { v.set(0, reverse_cumsum(v.grad(), v.args().integer(1))); }
+
+// x shifted by one place along dim, `first` (of size 1 there) coming in at the start or the end.
+Tensor shifted(const Tensor& x, const Tensor& first, int64_t dim, bool from_end) {
+  int64_t n = x.size(dim);
+  if (from_end) return cat({x.narrow(dim, 1, n - 1), first}, dim);
+  return cat({first, x.narrow(dim, 0, n - 1)}, dim);
+}
+
+// Exclusive products times h, where h[k] = g[k] + x[k + 1] h[k + 1]: right where x has zeros.
+void cumprod_vjp(Vjp& v) {
+  Tensor g = v.grad(), x = v.in(0).to(g.dtype());
+  if (x.numel() == 0 || x.dim() == 0) return v.set(0, g);
+  int64_t dim = wrap_dim(v.args().integer(1), x.dim());
+  Tensor edge = x.narrow(dim, 0, 1);
+  Tensor before = shifted(x.cumprod(dim), ones_like(edge), dim, false).conj();
+  Tensor factor = shifted(x.conj(), zeros_like(edge), dim, true);
+  Tensor h = _linear_recurrence(factor.flip({dim}), g.flip({dim}), dim).flip({dim});
+  v.set(0, before.mul(h));
+}
+
 void recurrence_infer(Infer& f) {
   const Tensor &a = f.args.tensor(0), &x = f.args.tensor(1);
   FX_CHECK(a.sizes() == x.sizes() && a.dtype() == x.dtype(), kShape, "_linear_recurrence: factor ",
            a.sizes(), " ", a.dtype(), " and values ", x.sizes(), " ", x.dtype(), " differ");
   wrap_dim(f.args.integer(2), x.dim(), "_linear_recurrence");
   f.outs.push_back(Meta(x.dtype(), x.sizes(), x.device()));
+}
+
+void recurrence_vjp(Vjp& v) {
+  Tensor g = v.grad();
+  if (g.numel() == 0 || g.dim() == 0) return v.set(1, g);
+  int64_t dim = wrap_dim(v.args().integer(2), g.dim());
+  Tensor a = v.in(0), edge = zeros_like(a.narrow(dim, 0, 1));
+  Tensor next = shifted(a.conj(), edge, dim, true);
+  Tensor h = _linear_recurrence(next.flip({dim}), g.flip({dim}), dim).flip({dim});
+  v.set(1, h);
+  if (v.need(0)) v.set(0, h.mul(shifted(v.out(0), edge, dim, false).conj()));
+}
+
+// Sum over later results of g exp(x - result), in logarithms, by the sign of g.
+void logcumsumexp_vjp(Vjp& v) {
+  Tensor x = v.in(0), result = v.out(0), g = v.grad();
+  int64_t dim = v.args().integer(1);
+  if (x.numel() == 0) return v.set(0, g);
+  auto part = [&](const Tensor& weight) {
+    Tensor terms = weight.log().sub(result);
+    Tensor sum = reversed(terms, dim, [&](const Tensor& t) { return t.logcumsumexp(dim); });
+    return sum.add(x).exp();
+  };
+  Tensor zero = zeros_like(g);
+  Tensor positive = part(where(g.gt(0), g, zero)), negative = part(where(g.lt(0), g.neg(), zero));
+  v.set(0, positive.sub(negative));
+}
+
+void cum_extremum_vjp(Vjp& v) {
+  if (!v.grad().defined()) return;
+  Tensor g = v.grad();
+  if (g.dim() == 0 || g.numel() == 0) return v.set(0, g);
+  v.set(0, zeros_like(g).scatter_add(v.args().integer(1), v.out(1), g));
 }
 
 // A batched 0-dim operand is scanned along a dimension of one.
@@ -62,36 +127,58 @@ constexpr Op cumsum_op{
     .doc = "Running sum along a dimension; integers and bools give int64.",
     .traits = kLinear,
     .infer = same_infer,
+    .vjp = cumsum_vjp,
     .vmap = scan_vmap};
 constexpr Op cumprod_op{
     .schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     .doc = "Running product along a dimension; integers and bools give int64.",
     .infer = same_infer,
+    .vjp = cumprod_vjp,
+    .saves = saves_input,
     .vmap = scan_vmap};
 constexpr Op logcumsumexp_op{.schema = "logcumsumexp(Tensor self, int dim) -> Tensor",
                              .doc = "log(cumsum(exp(x))) along a dimension without overflow.",
                              .infer = logcumsumexp_infer,
+                             .vjp = logcumsumexp_vjp,
+                             .saves = saves_both,
                              .vmap = scan_vmap};
 constexpr Op cummax_op{
     .schema = "cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     .doc = "Running maximum along a dimension and its place, the latest of equal ones.",
     .infer = extremum_infer,
     .nondiff = 0b10,
+    .vjp = cum_extremum_vjp,
+    .saves =
+        [](const SaveQuery&) {
+          return Saves{0, 0b10};
+        },
     .vmap = scan_vmap};
 constexpr Op cummin_op{
     .schema = "cummin(Tensor self, int dim) -> (Tensor values, Tensor indices)",
     .doc = "Running minimum along a dimension and its place, the latest of equal ones.",
     .infer = extremum_infer,
     .nondiff = 0b10,
+    .vjp = cum_extremum_vjp,
+    .saves =
+        [](const SaveQuery&) {
+          return Saves{0, 0b10};
+        },
     .vmap = scan_vmap};
 constexpr Op linear_recurrence_op{
     .schema = "_linear_recurrence(Tensor factor, Tensor self, int dim) -> Tensor",
     .doc = "y[k] = factor[k] y[k - 1] + self[k] along a dimension, y before the first being 0.",
     .infer = recurrence_infer,
-    .vmap = [](Vmapped& v) {
-      Tensor a = v.dim0(0), x = v.dim0(1);
-      if (x.dim() == 1) return v.run({a.reshape({v.size, 1}), x.reshape({v.size, 1}), int64_t(1)});
-      v.run({a, x, wrap_dim(v.args().integer(2), x.dim() - 1) + 1});
-    }};
+    .vjp = recurrence_vjp,
+    .saves =
+        [](const SaveQuery& q) {
+          return Saves{1, uint32_t(q.need & 1)};
+        },
+    .vmap =
+        [](Vmapped& v) {
+          Tensor a = v.dim0(0), x = v.dim0(1);
+          if (x.dim() == 1)
+            return v.run({a.reshape({v.size, 1}), x.reshape({v.size, 1}), int64_t(1)});
+          v.run({a, x, wrap_dim(v.args().integer(2), x.dim() - 1) + 1});
+        }};
 
 }  // namespace fornax

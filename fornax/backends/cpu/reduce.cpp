@@ -4,30 +4,15 @@
 #include <cmath>
 
 #include "fornax/backends/cpu/fold.h"
+#include "fornax/backends/cpu/operands.h"
 #include "fornax/backends/cpu/register.h"
 #include "fornax/base/threads.h"
 #include "fornax/ops/factory.h"
 #include "fornax/ops/functions.h"
-#include "fornax/ops/internal.h"
 #include "fornax/ops/records.h"
 
 namespace fornax::cpu {
 namespace {
-
-// Operators called by a kernel: below every interpreter, without a tape.
-struct PlainCalls : StateGuard {
-  PlainCalls() {
-    thread_state.top = nullptr;
-    thread_state.set_grad_mode(false);
-  }
-};
-
-Tensor cast_to(const Tensor& x, Dtype d) {
-  if (d == x.dtype()) return x;
-  Tensor cast = make_tensor(Meta(d, x.sizes(), x.device()));
-  copy_elements(cast, x);
-  return cast;
-}
 
 // x as a dtype the fold reads: itself if it can. `wanted` is the dtype the fold is to happen in.
 Tensor foldable(FoldKind kind, const Tensor& x, Dtype wanted) {

@@ -28,6 +28,10 @@ void register_cpu() {
   register_random(table);
   register_reduce(table);
   register_scan(table);
+  register_softmax(table);
+  register_norm(table);
+  register_loss(table);
+  register_order_statistics(table);
   register_optim(table);
   register_matmul(table);
   register_pooling(table);

@@ -1,9 +1,9 @@
 // Scans along a dimension: [outer, n, inner] with rows or columns as the unit of work.
 #include "fornax/backends/cpu/kernels/scan_kernels.h"
+#include "fornax/backends/cpu/operands.h"
 #include "fornax/backends/cpu/register.h"
 #include "fornax/base/isa.h"
 #include "fornax/base/threads.h"
-#include "fornax/ops/internal.h"
 #include "fornax/ops/records.h"
 
 namespace fornax {
@@ -27,13 +27,6 @@ const ScanTable& scan_table() {
   return table;
 }
 
-Tensor as_dtype(const Tensor& x, Dtype dtype) {
-  if (x.dtype() == dtype) return x;
-  Tensor cast = make_tensor(Meta(dtype, x.sizes(), x.device()));
-  copy_elements(cast, x);
-  return cast;
-}
-
 // The dtype a scan runs in: results of other dtypes are cast.
 Dtype scan_dtype(ScanKind kind, Dtype d) {
   if (scan_table().rows[int(kind)][int(d)]) return d;
@@ -45,11 +38,6 @@ struct ScanCall {
   Tensor y, places, x, a;
   int64_t dim;
 };
-
-const void* data_at(const Tensor& t, int64_t element) {
-  if (!t.defined()) return nullptr;
-  return static_cast<const char*>(t.impl()->data()) + element * t.element_size();
-}
 
 void run_scan(const ScanCall& s) {
   int64_t n = 1, inner = 1, total = s.x.numel();
@@ -69,7 +57,7 @@ void run_scan(const ScanCall& s) {
   if (inner == 1) {
     ScanFn rows = table.rows[kind][dtype];
     return parallel_for(0, outer, grain, [&](int64_t begin, int64_t end) {
-      rows(s.y.impl()->data(), places(0), s.x.impl()->data(), data_at(s.a, 0), n, 1, begin, end);
+      rows(s.y.impl()->data(), places(0), s.x.impl()->data(), element_at(s.a, 0), n, 1, begin, end);
     });
   }
   ScanFn columns = table.columns[kind][dtype];
@@ -77,8 +65,8 @@ void run_scan(const ScanCall& s) {
     while (begin < end) {
       int64_t block = begin / inner, from = begin % inner;
       int64_t cols = std::min(inner - from, end - begin), at = block * n * inner;
-      columns(const_cast<void*>(data_at(s.y, at)), places(at), data_at(s.x, at), data_at(s.a, at),
-              n, inner, from, from + cols);
+      columns(element_at(s.y, at), places(at), element_at(s.x, at), element_at(s.a, at), n, inner,
+              from, from + cols);
       begin += cols;
     }
   });
@@ -87,8 +75,8 @@ void run_scan(const ScanCall& s) {
 // Runs in the scan's own dtype and casts the result if the output has another.
 void scan_into(ScanCall s, const Tensor& out) {
   Dtype d = scan_dtype(s.kind, out.dtype());
-  s.x = as_dtype(s.x, d);
-  if (s.a.defined()) s.a = as_dtype(s.a, d);
+  s.x = cast_to(s.x, d);
+  if (s.a.defined()) s.a = cast_to(s.a, d);
   s.y = out.dtype() == d ? out : make_tensor(Meta(d, out.sizes(), out.device()));
   run_scan(s);
   if (!s.y.is_same(out)) copy_elements(out, s.y);
@@ -99,7 +87,7 @@ int64_t scan_dim(Args args, size_t at) { return wrap_dim(args.integer(at), args.
 template <ScanKind kind>
 void scan_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   // Cast first: integers and bools are summed as the result's dtype.
-  scan_into({kind, {}, {}, as_dtype(args.tensor(0), outs[0].dtype()), {}, scan_dim(args, 1)},
+  scan_into({kind, {}, {}, cast_to(args.tensor(0), outs[0].dtype()), {}, scan_dim(args, 1)},
             outs[0]);
 }
 
