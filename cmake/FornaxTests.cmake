@@ -1,5 +1,5 @@
 # One GoogleTest program bin/<area>_test per area: tests/<area>_test.cpp, or all of tests/<area>/.
-# What several areas need lies in tests/support/. Each GoogleTest case is a test of ctest.
+# What several areas need lies in tests/support/ and tests/samples/. Each GoogleTest case is a test of ctest.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
@@ -10,7 +10,8 @@ if(FORNAX_SANITIZE MATCHES "address")
   list(APPEND test_environment UBSAN_OPTIONS=print_stacktrace=1)
 endif()
 
-file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
+file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp"
+     "${PROJECT_SOURCE_DIR}/tests/samples/*.cpp")
 if(support_sources)
   add_library(fornax_test_support STATIC ${support_sources})
   target_link_libraries(fornax_test_support PRIVATE fornax_options fornax_static GTest::gtest
@@ -63,7 +64,7 @@ endfunction()
 
 file(GLOB test_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE
      "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/*")
-list(REMOVE_ITEM test_entries support install)
+list(REMOVE_ITEM test_entries support samples install)
 foreach(entry IN LISTS test_entries)
   if(entry MATCHES "^(.*)_test\\.cpp$")
     set(area "${CMAKE_MATCH_1}")

@@ -15,6 +15,8 @@ class RefCounted {
   RefCounted() = default;
   RefCounted(const RefCounted&) : count_(0) {}
   RefCounted& operator=(const RefCounted&) { return *this; }
+  // The first reference to a new object, which nobody else can see yet.
+  void retain_first() const noexcept { count_.store(1, std::memory_order_relaxed); }
   void retain() const noexcept { count_.fetch_add(1, std::memory_order_relaxed); }
   // True when the last reference went.
   bool release() const noexcept {
@@ -74,6 +76,11 @@ class Ref {
   explicit operator bool() const noexcept { return object_ != nullptr; }
   // Gives the reference away without counting.
   T* detach() noexcept { return std::exchange(object_, nullptr); }
+  // The first handle of a new object.
+  static Ref own(T* fresh) noexcept {
+    fresh->retain_first();
+    return adopt(fresh);
+  }
   // Takes over a reference made by detach().
   static Ref adopt(T* object) noexcept {
     Ref r;
@@ -88,7 +95,7 @@ class Ref {
 
 template <class T, class... A>
 Ref<T> make_ref(A&&... args) {
-  return Ref<T>(new T(std::forward<A>(args)...));
+  return Ref<T>::own(new T(std::forward<A>(args)...));
 }
 
 }  // namespace fornax

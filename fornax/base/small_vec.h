@@ -27,12 +27,12 @@ class SmallVec {
   SmallVec(It first, It last) {
     append(first, last);
   }
-  SmallVec(const SmallVec& other) { append(other.begin(), other.end()); }
+  SmallVec(const SmallVec& other) { copy(other); }
   SmallVec(SmallVec&& other) noexcept { take(other); }
   SmallVec& operator=(const SmallVec& other) {
     if (this != &other) {
       clear();
-      append(other.begin(), other.end());
+      copy(other);
     }
     return *this;
   }
@@ -95,7 +95,19 @@ class SmallVec {
   }
   template <class It>
   void append(It first, It last) {
-    for (; first != last; ++first) emplace_back(*first);
+    if constexpr (kPlain && std::is_convertible_v<It, const T*>) {
+      const T* from = first;
+      size_t n = size_t(static_cast<const T*>(last) - from);
+      if (n == 0) return;
+      if (size_ + n > capacity_) {
+        grow_keeping(from, n);
+        return;
+      }
+      std::memcpy(data_ + size_, from, n * sizeof(T));
+      size_ += uint32_t(n);
+    } else {
+      for (; first != last; ++first) emplace_back(*first);
+    }
   }
   void assign(size_t n, const T& value) {
     clear();
@@ -128,6 +140,33 @@ class SmallVec {
   }
 
  private:
+  static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
+
+  // Into an empty vector.
+  void copy(const SmallVec& other) {
+    if constexpr (kPlain && sizeof(T) * N <= 64) {
+      if (other.size_ <= N) {  // whole, whatever the size: a few moves without a branch
+        std::memcpy(data_, other.data_, sizeof(T) * N);
+        size_ = other.size_;
+        return;
+      }
+    }
+    copy_elements(other);
+  }
+  [[gnu::noinline]] void copy_elements(const SmallVec& other) {
+    append(other.begin(), other.end());
+  }
+  // Appends n values that may lie inside this vector and do not fit.
+  [[gnu::noinline]] void grow_keeping(const T* from, size_t n) {
+    size_t want = size_ + n > size_t(capacity_) * 2 ? size_ + n : size_t(capacity_) * 2;
+    T* fresh = static_cast<T*>(::operator new(want * sizeof(T), std::align_val_t(alignof(T))));
+    std::memcpy(fresh, data_, size_ * sizeof(T));
+    std::memcpy(fresh + size_, from, n * sizeof(T));
+    if (data_ != inline_data()) ::operator delete(data_, std::align_val_t(alignof(T)));
+    data_ = fresh;
+    size_ += uint32_t(n);
+    capacity_ = uint32_t(want);
+  }
   static void destroy(T* first, T* last) {
     if constexpr (!std::is_trivially_destructible_v<T>)
       for (; first != last; ++first) first->~T();
@@ -155,6 +194,11 @@ class SmallVec {
       data_ = std::exchange(other.data_, other.inline_data());
       size_ = std::exchange(other.size_, 0u);
       capacity_ = std::exchange(other.capacity_, uint32_t(N));
+      return;
+    }
+    if constexpr (kPlain) {
+      copy(other);
+      other.size_ = 0;
       return;
     }
     for (size_t i = 0; i < other.size_; ++i) new (data_ + i) T(std::move(other.data_[i]));

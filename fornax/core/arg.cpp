@@ -3,6 +3,7 @@
 #include <cstring>
 #include <new>
 
+#include "fornax/base/pool.h"
 #include "fornax/core/op.h"
 
 namespace fornax {
@@ -106,8 +107,9 @@ BlockLayout layout_of(Args args) {
 
 Ref<OwnedArgs> OwnedArgs::make(Args args, bool keep_tensors) {
   BlockLayout at = layout_of(args);
-  char* block = static_cast<char*>(::operator new(at.bytes));
+  char* block = static_cast<char*>(detail::pool_new(at.bytes));
   auto* self = new (block) OwnedArgs;
+  self->bytes_ = uint32_t(at.bytes);
   self->n_args_ = uint32_t(args.size());
   self->args_ = reinterpret_cast<Arg*>(block + at.args);
   self->tensors_ = reinterpret_cast<Tensor*>(block + at.tensors);
@@ -148,7 +150,7 @@ Ref<OwnedArgs> OwnedArgs::make(Args args, bool keep_tensors) {
       default: break;
     }
   }
-  return Ref<OwnedArgs>(self);
+  return Ref<OwnedArgs>::own(self);
 }
 
 OwnedArgs::~OwnedArgs() {
@@ -157,6 +159,10 @@ OwnedArgs::~OwnedArgs() {
   for (uint32_t i = 0; i < n_generators_; ++i) Ref<GeneratorImpl>::adopt(generators_[i]);
 }
 
-void OwnedArgs::operator delete(void* p) { ::operator delete(p); }
+void OwnedArgs::operator delete(OwnedArgs* self, std::destroying_delete_t) {
+  size_t bytes = self->bytes_;
+  self->~OwnedArgs();
+  detail::pool_delete(self, bytes);
+}
 
 }  // namespace fornax

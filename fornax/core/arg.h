@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -148,7 +149,7 @@ class OwnedArgs : public RefCounted {
   // keep_tensors: copy the handles; otherwise every tensor is undefined.
   static Ref<OwnedArgs> make(Args args, bool keep_tensors);
   ~OwnedArgs();
-  static void operator delete(void* p);
+  static void operator delete(OwnedArgs* self, std::destroying_delete_t);
   Args args() const { return Args(args_, n_args_); }
   ArrayRef<Tensor> tensors() const { return {tensors_, n_tensors_}; }
   Tensor* mutable_tensors() { return tensors_; }
@@ -156,6 +157,7 @@ class OwnedArgs : public RefCounted {
  private:
   OwnedArgs() = default;
   uint32_t n_args_ = 0, n_tensors_ = 0, n_steps_ = 0, n_generators_ = 0;
+  uint32_t bytes_ = 0;  // of the block
   Arg* args_ = nullptr;
   Tensor* tensors_ = nullptr;
   const Step** steps_ = nullptr;

@@ -53,7 +53,7 @@ Meta view_meta_of(const Tensor& t, int arg) {
 }
 
 Tensor make_tensor(const Meta& meta) {
-  Ref<TensorImpl> impl(new TensorImpl);
+  Ref<TensorImpl> impl = Ref<TensorImpl>::own(new TensorImpl);
   impl->dtype = meta.dtype;
   impl->device = meta.device;
   impl->sizes = meta.sizes;
@@ -102,7 +102,7 @@ void link_view(const Call& call, int out, const Tensor& source, const Tensor& t,
   bool records = thread_state.grad_mode && (!from.base || (from.flags & kTapeView));
   if (records) view.flags |= kTapeView;
   view.base = from.base ? from.base : source.ref();
-  Ref<Step> step(new Step);
+  Ref<Step> step = Ref<Step>::own(new Step);
   step->op = &call.op;
   step->args = OwnedArgs::make(call.args, false);
   step->parent = from.step;
@@ -151,7 +151,7 @@ const Kernel& find_kernel(const Op& op, Device device) {
 
 Tensor make_view(const Call& call, int out, const Meta& meta) {
   const Tensor& source = call.args.tensor(size_t(meta.alias));
-  Ref<TensorImpl> impl(new TensorImpl);
+  Ref<TensorImpl> impl = Ref<TensorImpl>::own(new TensorImpl);
   impl->dtype = meta.dtype;
   impl->device = source.device();
   impl->sizes = meta.sizes;
@@ -282,6 +282,10 @@ void prepare_inputs(Args args, uint8_t traits, PreparedArgs& out) {
 }
 
 void run_kernel(const Call& call, const Kernel& kernel, ArrayRef<Tensor> outs) {
+  for (const Arg& a : call.args)
+    for (const Tensor& t : a.tensors())
+      FX_CHECK(!t.defined() || !t.is_meta(), kDevice, call.op.name(),
+               ": a meta tensor has no values to compute with; the other tensors have");
   KernelContext context{call.op, {}};
   if (call.op.is(kRandom)) {
     // One 128-bit block of the counter per element of the largest result, in whole runs of the

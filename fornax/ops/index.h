@@ -8,7 +8,7 @@ namespace fornax {
 enum class ScatterReduce : uint8_t { kAssign, kSum, kProd, kMean, kMax, kMin };
 // "sum", "prod", "mean", "amax", "amin", and "add", "multiply" of scatter(). Throws Error(kValue).
 ScatterReduce scatter_reduce_of(std::string_view text, std::string_view call);
-// Throws Error(kType) unless indices are int64 or int32.
+// Throws Error(kType) unless indices are integers.
 void check_index_dtype(const Tensor& index, std::string_view call);
 // Throws Error(kIndex) naming index, dimension and size.
 [[noreturn]] void index_out_of_range(std::string_view call, int64_t index, int64_t dim,

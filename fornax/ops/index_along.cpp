@@ -155,7 +155,10 @@ void index_fill_vjp(Vjp& v) {
   const Tensor& g = v.grad();
   int64_t dim = v.args().integer(1);
   if (v.need(0)) v.set(0, g.index_fill(dim, v.in(2), 0));
-  if (v.is_tensor(3) && v.need(3)) v.set(3, g.index_select(dim, v.in(2)).sum());
+  if (!v.is_tensor(3) || !v.need(3)) return;
+  // An index that occurs twice counts once.
+  Tensor filled = zeros_like(g).index_copy(dim, v.in(2), g.index_select(dim, v.in(2)));
+  v.set(3, filled.sum());
 }
 
 void index_fill_jvp(Jvp& j) {

@@ -19,8 +19,8 @@ ScatterReduce scatter_reduce_of(std::string_view text, std::string_view call) {
 }
 
 void check_index_dtype(const Tensor& index, std::string_view call) {
-  FX_CHECK(index.dtype() == Dtype::kI64 || index.dtype() == Dtype::kI32, kType, call,
-           ": expected indices of int64 or int32, got ", index.dtype());
+  FX_CHECK(is_integer(index.dtype()), kType, call, ": expected integer indices, got ",
+           index.dtype());
 }
 
 void index_out_of_range(std::string_view call, int64_t index, int64_t dim, int64_t size) {
@@ -62,10 +62,10 @@ Dims loop_sizes(const Tensor& t) {
 // The index fits inside `outer` in every dimension, except `dim` (-1: no exception).
 void check_fits(const Tensor& index, const Tensor& outer, int64_t dim, const char* what,
                 std::string_view call) {
+  if (index.numel() == 0) return;  // of any rank
   Dims inner = loop_sizes(index), sizes = loop_sizes(outer);
   FX_CHECK(inner.size() == sizes.size(), kShape, call, ": index has ", index.dim(), " dimensions, ",
            what, " ", outer.dim());
-  if (index.numel() == 0) return;
   for (size_t d = 0; d < sizes.size(); ++d)
     FX_CHECK(int64_t(d) == dim || inner[d] <= sizes[d], kShape, call, ": index of sizes ",
              index.sizes(), " exceeds ", what, " of sizes ", outer.sizes(), " at dimension ", d);
@@ -170,14 +170,16 @@ void take_along_dim_body(Call& c) {
   int64_t dim = wrap_dim(c.args.integer(2), x.dim(), "take_along_dim");
   Dims left(x.sizes().begin(), x.sizes().end()), right(index.sizes().begin(), index.sizes().end());
   if (x.dim() > 0) {
-    int64_t n = left[size_t(dim)], m = right[size_t(dim)];
+    int64_t length = left[size_t(dim)], picked = right[size_t(dim)];
     left[size_t(dim)] = right[size_t(dim)] = 1;
     Dims common = broadcast_sizes(left, right, "take_along_dim");
     left = right = common;
-    left[size_t(dim)] = n;
-    right[size_t(dim)] = m;
+    left[size_t(dim)] = length;
+    right[size_t(dim)] = picked;
   }
-  c.outs = {x.expand(left).gather(dim, index.expand(right))};
+  int64_t n = x.dim() ? x.size(dim) : 1;
+  Tensor from_front = where(index.lt(0), index + n, index);
+  c.outs = {x.expand(left).gather(dim, from_front.expand(right))};
 }
 
 Saves saves_index(const SaveQuery&) { return {.in = 0b100}; }

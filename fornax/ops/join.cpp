@@ -307,10 +307,10 @@ constexpr Op repeat_op = composite(
 constexpr Op tile_op = composite("tile(Tensor self, SymInt[] dims) -> Tensor",
                                  "repeat; missing leading counts are 1.", tile_body);
 constexpr Op repeat_interleave_op =
-    composite("repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
-              "output_size=None) -> Tensor\n"
-              "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
-              "SymInt? output_size=None) -> Tensor",
+    composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
+              "SymInt? output_size=None) -> Tensor\n"
+              "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
+              "output_size=None) -> Tensor",
               "Every element, or slice along a dimension, so many times in a row.",
               repeat_interleave_body);
 constexpr Op roll_op = composite("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",

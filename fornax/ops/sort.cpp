@@ -199,7 +199,7 @@ constexpr Op topk_op{
     .schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
               "(Tensor values, Tensor indices)",
     .doc = "The k largest or smallest values along a dimension in order, and where they came "
-           "from; of equal ones the first.",
+           "from; which of equal ones is unspecified.",
     .infer = topk_infer,
     .nondiff = 2,
     .vjp = selection_vjp,

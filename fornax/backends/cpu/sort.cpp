@@ -229,23 +229,54 @@ void sort_rows(const void* data, const Rows& rows, bool descending, const Target
   });
 }
 
-// The k first entries in order, in entries[0, k).
+template <class K>
+bool key_before(const Entry<K>& a, const Entry<K>& b) {
+  return a.key < b.key;
+}
+
+// The k first entries in order, in entries[0, k). Which of equal keys are taken follows PyTorch's
+// choice of algorithms, so that indices agree.
 template <class K>
 void select_first(Entry<K>* entries, int64_t n, int64_t k) {
   if (k == 0) return;
-  if (k < n / 8) {  // a heap of the best so far: most entries lose one comparison
-    std::make_heap(entries, entries + k, before<K>);
-    for (int64_t i = k; i < n; ++i) {
-      if (!before(entries[i], entries[0])) continue;
-      std::pop_heap(entries, entries + k, before<K>);
-      entries[k - 1] = entries[i];
-      std::push_heap(entries, entries + k, before<K>);
-    }
-    std::sort_heap(entries, entries + k, before<K>);
+  if (k * 64 <= n) {
+    std::partial_sort(entries, entries + k, entries + n, key_before<K>);
     return;
   }
-  if (k < n) std::nth_element(entries, entries + k - 1, entries + n, before<K>);
-  std::sort(entries, entries + k, before<K>);
+  std::nth_element(entries, entries + k - 1, entries + n, key_before<K>);
+  std::sort(entries, entries + k - 1, key_before<K>);
+}
+
+// Puts the entry of rank k (from 0) at entries[k]: quickselect with the median of three. Among
+// equal keys it ends at the one that PyTorch's does.
+template <class K>
+void select_rank(Entry<K>* entries, int64_t n, int64_t k) {
+  auto behind = [&](int64_t a, int64_t b) { return entries[b].key < entries[a].key; };
+  int64_t left = 0, right = n - 1;
+  for (int rounds = 0; right > left; ++rounds) {
+    if (rounds > 128) return std::nth_element(entries + left, entries + k, entries + right + 1,
+                                              key_before<K>);
+    if (right == left + 1) {
+      if (behind(left, right)) std::swap(entries[left], entries[right]);
+      return;
+    }
+    std::swap(entries[left + (right - left) / 2], entries[left + 1]);
+    if (behind(left + 1, right)) std::swap(entries[left + 1], entries[right]);
+    if (behind(left, right)) std::swap(entries[left], entries[right]);
+    if (behind(left + 1, left)) std::swap(entries[left + 1], entries[left]);
+    int64_t i = left + 1, j = right;
+    for (;;) {
+      do ++i;
+      while (behind(left, i));
+      do --j;
+      while (behind(j, left));
+      if (j < i) break;
+      std::swap(entries[i], entries[j]);
+    }
+    std::swap(entries[left], entries[j]);
+    if (j <= k) left = i;
+    if (j >= k) right = j - 1;
+  }
 }
 
 template <class T>
@@ -263,7 +294,7 @@ void kth_rows(const void* data, const Rows& rows, int64_t k, const Targets& out)
   const T* x = static_cast<const T*>(data);
   for_rows<T>(rows, [&](int64_t r, Entry<Bits<T>>* entries, Entry<Bits<T>>*) {
     load_row(x, rows, r, false, entries);
-    std::nth_element(entries, entries + k - 1, entries + rows.n, before<Bits<T>>);
+    select_rank(entries, rows.n, k - 1);
     store_row(x, rows, r, 1, entries + k - 1, static_cast<T*>(out.values), out.indices);
   });
 }
