@@ -66,7 +66,7 @@ void accumulate_into_leaf(const Ref<TensorImpl>& leaf, Tensor g, bool create_gra
 // One result of a view node as a step over contiguous zeros.
 Ref<Step> step_of(const Vjp& v, size_t out) {
   const GradMeta& in = v.meta(0);
-  Ref<Step> step(new Step);
+  auto step = Ref<Step>::own(new Step);
   step->op = v.node.op;
   step->args = v.node.args;
   step->out = int(out);

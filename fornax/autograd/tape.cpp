@@ -16,7 +16,7 @@ constinit std::atomic<uint64_t> sequence_counter{0};
 int current_level() { return thread_state.top ? thread_state.top->level : 0; }
 
 Edge make_step_node(const Step& step, Edge from) {
-  Ref<GradNode> n(new GradNode);
+  auto n = Ref<GradNode>::own(new GradNode);
   n->op = step.op;
   n->sequence = next_sequence();
   n->args = step.args;
@@ -38,7 +38,7 @@ Edge step_edge(const Step& step, const Edge& from) {
 // base' = view_scatter(base, view', step); only its gradient rule will ever run.
 Edge scatter_edge(const Step& step, const Edge& base, const Edge& view) {
   Arg args[] = {Arg(), Arg(), Arg(step)};
-  Ref<GradNode> n(new GradNode);
+  auto n = Ref<GradNode>::own(new GradNode);
   n->op = &view_scatter_op;
   n->sequence = next_sequence();
   n->args = OwnedArgs::make(Args(args, 3), false);
@@ -139,7 +139,7 @@ static Edge accumulator_edge(const Tensor& t) {
   // its own.
   if (GradNode* existing = rare.accumulator.load(std::memory_order_acquire))
     return {Ref<GradNode>(existing), 0};
-  Ref<GradNode> fresh(new GradNode);
+  auto fresh = Ref<GradNode>::own(new GradNode);
   fresh->sequence = 0;  // after every other node: all its gradients have arrived then
   fresh->leaf = t.ref();
   fresh->outputs.emplace_back().meta = grad_meta_of(t);
@@ -212,7 +212,7 @@ Ref<GradNode> tape_prepare(const Call& call) {
   FX_CHECK(call.form != Form::kOut, kAutograd, op.name(),
            ": out= is not recorded, but an argument requires grad; use the form that returns a "
            "result, or NoGradGuard");
-  Ref<GradNode> n(new GradNode);
+  auto n = Ref<GradNode>::own(new GradNode);
   n->op = &op;
   n->first.resize(call.args.size(), -1);
   n->inputs.reserve(flat);

@@ -13,6 +13,8 @@ thread_local constinit ThreadState thread_state;
 
 void* Step::operator new(size_t bytes) { return detail::pool_new(bytes); }
 void Step::operator delete(void* p) { detail::pool_delete(p, sizeof(Step)); }
+void* Rare::operator new(size_t bytes) { return detail::pool_new(bytes); }
+void Rare::operator delete(void* p) { detail::pool_delete(p, sizeof(Rare)); }
 
 Rare& rare_of(const Tensor& t) {
   auto& slot = t.impl()->rare;
@@ -52,16 +54,31 @@ Meta view_meta_of(const Tensor& t, int arg) {
   return m;
 }
 
-Tensor make_tensor(const Meta& meta) {
-  Ref<TensorImpl> impl = Ref<TensorImpl>::own(new TensorImpl);
-  impl->dtype = meta.dtype;
-  impl->device = meta.device;
-  impl->sizes = meta.sizes;
-  impl->numel = checked_numel(meta.sizes);
-  impl->strides = meta.strides.empty() ? contiguous_strides(meta.sizes) : meta.strides;
-  impl->storage = Storage::allocate(size_t(impl->numel * size_of(meta.dtype)), meta.device);
+Tensor make_contiguous(const Dims& sizes, int64_t numel, Dtype dtype, Device device) {
+  auto impl = Ref<TensorImpl>::own(new TensorImpl);
+  impl->dtype = dtype;
+  impl->device = device;
+  impl->sizes = sizes;
+  impl->strides = sizes;
+  // As contiguous_strides(); a product that overflows belongs to an empty tensor.
+  uint64_t step = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    impl->strides[d] = int64_t(step);
+    if (sizes[d] > 1) step *= uint64_t(sizes[d]);
+  }
+  if (numel == 0) [[unlikely]]
+    impl->strides = contiguous_strides(sizes);
+  impl->numel = numel;
+  impl->storage = Storage::allocate(size_t(numel * size_of(dtype)), device);
   if (thread_state.inference_mode) impl->flags = kInferenceFlag;
   return Tensor(std::move(impl));
+}
+
+Tensor make_tensor(const Meta& meta) {
+  int64_t numel = checked_numel(meta.sizes);
+  Tensor t = make_contiguous(meta.sizes, numel, meta.dtype, meta.device);
+  if (!meta.strides.empty()) t.impl()->strides = meta.strides;
+  return t;
 }
 
 // ---- where results go
@@ -260,14 +277,9 @@ bool plain_input(const Tensor& t, uint8_t traits) {
 }
 
 void prepare_inputs(Args args, uint8_t traits, PreparedArgs& out) {
-  bool all_plain = true;
   size_t n = 0;
-  for_each_tensor(args, [&](const Tensor& t, int, int) {
-    all_plain = all_plain && plain_input(t, traits);
-    ++n;
-  });
+  for_each_tensor(args, [&](const Tensor&, int, int) { ++n; });
   out.args.append(args.begin(), args.end());
-  if (all_plain) return;
   out.kept.reserve(n);
   for_each_tensor(args, [&](const Tensor& t, int, int) {
     out.kept.push_back(plain_input(t, traits) ? t : contiguous_copy(t));
@@ -302,6 +314,11 @@ void run_kernel(const Call& call, const Kernel& kernel, ArrayRef<Tensor> outs) {
   }
   if ((kernel.traits & kAnyStrides) && (kernel.traits & kConjAware))
     return kernel.fn(context, call.args, outs);
+  bool plain = true;
+  for_each_tensor(call.args, [&](const Tensor& t, int, int) {
+    plain = plain && plain_input(t, kernel.traits);
+  });
+  if (plain) return kernel.fn(context, call.args, outs);
   PreparedArgs prepared;
   prepare_inputs(call.args, kernel.traits, prepared);
   kernel.fn(context, Args(prepared.args.data(), prepared.args.size()), outs);
@@ -380,6 +397,7 @@ void expand_body(Call& call) {
 
 void run(Call& call) {
   const Op& op = call.op;
+  if (op.short_call && op.short_call(call)) return;
   if (!op.infer) return expand_body(call);
   Infer infer{op, call.args, {}};
   op.infer(infer);

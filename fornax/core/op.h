@@ -79,6 +79,9 @@ struct Kernel {
   KernelFn fn = nullptr;
   uint8_t traits = 0;
 };
+// Does the commonest calls of an operator whole: checks, results, kernel, versions. Returns false
+// where it declines; nothing has happened then.
+using ShortCall = bool (*)(Call&);
 
 // ---- the record
 // ---------------------------------------------------------------------------------------------------
@@ -191,6 +194,7 @@ struct Op {
   Writes writes = writes_of(schema);  // derived: never written by hand
   int8_t n_returns = int8_t(parse_schema(schema).n_returns);
   mutable Kernel kernels[kDeviceTypeCount] = {};
+  mutable ShortCall short_call = nullptr;  // set by a backend, for tensors of its own device
 
   constexpr bool is(Trait t) const { return (traits & t) != 0; }
   constexpr std::string_view name() const { return schema.substr(0, schema.find_first_of(".(")); }
@@ -309,6 +313,8 @@ struct Rare {
   int id = 0;      // capture: value
   Tensor inner;    // the tensor one level down
   Tensor tangent;  // forward mode
+  static void* operator new(size_t bytes);
+  static void operator delete(void* p);
 };
 Rare& rare_of(const Tensor& t);
 inline Rare* rare_or_null(const Tensor& t) {
@@ -425,6 +431,8 @@ Tensors targets_of(const Call& call, size_t n_results);
 void link_view(const Call& call, int out, const Tensor& source, const Tensor& t, const Meta& meta);
 // A tensor with uninitialised memory as `meta` says.
 Tensor make_tensor(const Meta& meta);
+// The same for `numel` elements of row-major sizes that some tensor already has.
+Tensor make_contiguous(const Dims& sizes, int64_t numel, Dtype dtype, Device device);
 // Value of a one-element tensor, through interpreters.
 Scalar read_item(const Tensor& t);
 

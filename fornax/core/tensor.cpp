@@ -178,7 +178,7 @@ void Tensor::resize_(IntArrayRef new_sizes) const {
 
 Tensor Tensor::alias() const {
   const TensorImpl& from = checked();
-  Ref<TensorImpl> copy(new TensorImpl);
+  auto copy = Ref<TensorImpl>::own(new TensorImpl);
   copy->flags = uint16_t(from.flags & (kConjFlag | kNegFlag | kInferenceFlag | kWrappedFlag));
   copy->dtype = from.dtype;
   copy->device = from.device;

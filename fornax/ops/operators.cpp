@@ -22,7 +22,6 @@ Tensor& Tensor::operator<<=(const Tensor& other) const { return bitwise_left_shi
 Tensor& Tensor::operator<<=(const Scalar& other) const { return bitwise_left_shift_(other); }
 Tensor& Tensor::operator>>=(const Tensor& other) const { return bitwise_right_shift_(other); }
 Tensor& Tensor::operator>>=(const Scalar& other) const { return bitwise_right_shift_(other); }
-Tensor Tensor::operator[](int64_t index) const { return select(0, index); }
 Tensor Tensor::operator-() const { return neg(); }
 Tensor Tensor::operator~() const { return bitwise_not(); }
 

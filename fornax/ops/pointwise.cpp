@@ -231,9 +231,8 @@ Expr Body::in(int i) const {
   return promoted ? expr::cast(e, kind()) : e;
 }
 
-// Place of a number among those that bodies treat apart, from 1; 0 for all others.
 static constexpr double kExactNumbers[] = {0, 1, 2, 3, -1, -2, 0.5, -0.5};
-static uint64_t number_class(const Arg& a) {
+uint64_t number_class(const Arg& a) {
   if (a.tag == Tag::kComplex && a.scalar->imag() != 0) return 0;
   double value = a.tag == Tag::kReal      ? a.d
                  : a.tag == Tag::kComplex ? a.scalar->real()

@@ -129,6 +129,8 @@ Dtype promoted_dtype(const Op& op, Args args);
 Dtype common_dtype(const Op& op, Args args);
 // Builds the body's roots in the current arena. `inputs` maps arguments to program inputs.
 void build_body(const Op& op, Args args, Dtype common, const int16_t* inputs, Expr* outs);
+// Place of a number among those that bodies treat apart (Body::exact), from 1; 0 for all others.
+uint64_t number_class(const Arg& a);
 // What makes two calls of `op` share a body: presence, text, integers, numbers that are exactly 0
 // or 1.
 uint64_t structure_hash(const Op& op, Args args);

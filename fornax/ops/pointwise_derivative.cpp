@@ -158,6 +158,7 @@ DerivedOp* make_derived(const DerivedSpec& spec) {
   op.pointwise.structural = spec.base->pointwise.structural | uint64_t(1) << spec.mask_at();
   op.n_returns = int8_t(spec.forward ? spec.n_outs : __builtin_popcountll(spec.need));
   for (int i = 0; i < kDeviceTypeCount; ++i) op.kernels[i] = spec.base->kernels[i];
+  op.short_call = spec.base->short_call;
   return d;
 }
 

@@ -21,8 +21,6 @@ Dtype number_dtype(const Arg& a) {
   return a.tag == Tag::kComplex ? Dtype::kC128 : a.tag == Tag::kReal ? Dtype::kF64 : Dtype::kI64;
 }
 
-bool is_operand(const Arg& a) { return a.tag == Tag::kTensor || a.is_number(); }
-
 expr::InputSpec input_spec(const Arg& a) {
   expr::InputSpec spec;
   if (a.is_number()) {
@@ -41,7 +39,7 @@ expr::InputSpec input_spec(const Arg& a) {
   return spec;
 }
 
-uint64_t program_key(const Op& op, Args args, ArrayRef<Tensor> outs, Dtype common) {
+uint64_t program_key(const Op& op, Args args, ArrayRef<Dtype> outs, Dtype common) {
   uint64_t key = hash_combine(reinterpret_cast<uintptr_t>(&op), structure_hash(op, args));
   uint64_t packed = uint64_t(common);
   for (const Arg& a : args) {
@@ -50,7 +48,7 @@ uint64_t program_key(const Op& op, Args args, ArrayRef<Tensor> outs, Dtype commo
     packed =
         packed * 67 + uint64_t(s.dtype) * 4 + uint64_t(s.conjugate) * 2 + uint64_t(s.negate) + 1;
   }
-  for (const Tensor& t : outs) packed = packed * 67 + uint64_t(t.dtype()) + 1;
+  for (Dtype d : outs) packed = packed * 67 + uint64_t(d) + 1;
   return hash_combine(key, packed);
 }
 
@@ -65,7 +63,7 @@ bool computes_in_f64(Dtype common, Args args) {
   return false;
 }
 
-expr::Program make_program(const Op& op, Args args, ArrayRef<Tensor> outs, Dtype common) {
+expr::Program make_program(const Op& op, Args args, ArrayRef<Dtype> outs, Dtype common) {
   expr::Arena arena;
   expr::Scope scope(arena);
   SmallVec<int16_t, 32> inputs;
@@ -76,18 +74,11 @@ expr::Program make_program(const Op& op, Args args, ArrayRef<Tensor> outs, Dtype
   }
   SmallVec<Expr, 2> roots(outs.size());
   build_body(op, args, common, inputs.data(), roots.data());
-  SmallVec<Dtype, 2> types;
-  for (const Tensor& t : outs) types.push_back(t.dtype());
-  return expr::compile(ArrayRef<Expr>(roots), ArrayRef<Dtype>(types),
-                       ArrayRef<expr::InputSpec>(specs), computes_in_f64(common, args));
+  return expr::compile(ArrayRef<Expr>(roots), outs, ArrayRef<expr::InputSpec>(specs),
+                       computes_in_f64(common, args));
 }
 
 struct ProgramTag {};
-const expr::Program& program_for(const Op& op, Args args, ArrayRef<Tensor> outs, Dtype common) {
-  static auto* cache = new KeyCache<expr::Program, ProgramTag>;
-  return cache->get(program_key(op, args, outs, common),
-                    [&] { return make_program(op, args, outs, common); });
-}
 
 const void* number_value(const Arg& a, Numbers& numbers) {
   if (a.tag == Tag::kReal) return &a.d;
@@ -184,10 +175,19 @@ bool has_zero(const Tensor& t) {
 
 }  // namespace
 
+const expr::Program& pointwise_program(const Op& op, Args args, ArrayRef<Dtype> outs,
+                                       Dtype common) {
+  static auto* cache = new KeyCache<expr::Program, ProgramTag>;
+  return cache->get(program_key(op, args, outs, common),
+                    [&] { return make_program(op, args, outs, common); });
+}
+
 void pointwise_kernel(const KernelContext& context, Args args, ArrayRef<Tensor> outs) {
   if (outs[0].numel() == 0) return;
   Dtype common = common_dtype(context.op, args);
-  const expr::Program& program = program_for(context.op, args, outs, common);
+  SmallVec<Dtype, 2> types;
+  for (const Tensor& t : outs) types.push_back(t.dtype());
+  const expr::Program& program = pointwise_program(context.op, args, types, common);
   if (one_run(args, outs) && outs.size() <= 8) return run_one(program, args, outs);
   run_strided(program, args, outs);
 }

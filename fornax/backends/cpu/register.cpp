@@ -5,6 +5,7 @@
 #include "fornax/backends/cpu/pointwise.h"
 #include "fornax/base/isa.h"
 #include "fornax/base/startup.h"
+#include "fornax/ops/pointwise.h"
 #include "fornax/ops/records.h"
 #include "fornax/ops/view.h"
 
@@ -14,10 +15,16 @@ namespace cpu {
 // Every record of kind kPointwise has the same kernel; integer division checks its divisor first.
 void register_pointwise(const KernelTable& table) {
   constexpr int kTraits = kAliasSafe | kAnyStrides | kCastsOnStore | kConjAware;
-  for (const Op* op : op_table())
-    if (op->kind == OpKind::kPointwise) table.set(*op, pointwise_kernel, kTraits);
+  for (const Op* op : op_table()) {
+    if (op->kind != OpKind::kPointwise) continue;
+    table.set(*op, pointwise_kernel, kTraits);
+    if (op->infer == pointwise_infer) op->short_call = pointwise_short_call;
+  }
   for (const Op* op : {&div_op, &floor_divide_op, &fmod_op, &remainder_op})
     table.set(*op, division_kernel, kTraits);
+  // What these check further depends on texts and dtypes, and for integers on values.
+  for (const Op* op : {&div_op, &pow_op, &where_op, &gelu_op, &clamp_op})
+    op->short_call = pointwise_short_call;
 }
 
 void register_cpu() {
