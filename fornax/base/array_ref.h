@@ -23,8 +23,15 @@ class ArrayRef {
   constexpr ArrayRef() = default;
   constexpr ArrayRef(const T* data, size_t size) : data_(data), size_(size) {}
   constexpr ArrayRef(const T& one) : data_(&one), size_(1) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"  // borrowed on purpose: see above
+#endif
   constexpr ArrayRef(const std::initializer_list<T>& list)
       : data_(list.begin() == list.end() ? nullptr : list.begin()), size_(list.size()) {}
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
   // std::vector, std::array, std::span, SmallVec, ...: whatever has data() and size().
   template <class C, class = std::enable_if_t<std::is_convertible_v<
                          decltype(std::declval<const C&>().data()), const T*>>>

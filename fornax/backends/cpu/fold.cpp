@@ -5,7 +5,7 @@
 #include "fornax/base/isa.h"
 #include "fornax/base/threads.h"
 #include "fornax/core/op.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 
 namespace fornax {
 

@@ -7,7 +7,7 @@
 #include "fornax/base/threads.h"
 #include "fornax/core/op.h"
 #include "fornax/ops/index.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 
 namespace fornax {
 

@@ -7,7 +7,7 @@
 #include "fornax/base/threads.h"
 #include "fornax/expr/loops.h"
 #include "fornax/ops/index.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 #include "fornax/ops/records.h"
 
 namespace fornax::cpu {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fornax/core/op.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 
 namespace fornax::cpu {
 

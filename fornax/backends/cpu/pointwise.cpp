@@ -5,7 +5,7 @@
 #include "fornax/base/key_cache.h"
 #include "fornax/expr/loops.h"
 #include "fornax/expr/vm.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 #include "fornax/ops/pointwise.h"
 
 namespace fornax::cpu {

@@ -7,7 +7,7 @@
 #include "fornax/backends/cpu/random.h"
 #include "fornax/backends/cpu/register.h"
 #include "fornax/base/threads.h"
-#include "fornax/ops/internal.h"
+#include "fornax/core/copy.h"
 #include "fornax/ops/records.h"
 
 namespace fornax::cpu {

@@ -1,2 +1,0 @@
-#pragma once
-#include "fornax/core/copy.h"
