@@ -112,7 +112,7 @@ void run_forward_new(ForwardCall& call, Args args) {
     call.outs = primal(primals);
     return run_linear(call, args);
   }
-  if (op.jvp || op.is(kLinear)) {
+  if (op.jvp || op.is(kLinearOp)) {
     call.outs = primal(primals);
     if (op.jvp)
       run_rule(call, args);

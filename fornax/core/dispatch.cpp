@@ -220,28 +220,28 @@ class ArgumentsByStorage {
     for_each_tensor(args, [&](const Tensor& t, int, int) {
       if (t.defined()) tensors_.push_back(&t);
     });
-    if (tensors_.size() > kLinear) std::sort(tensors_.begin(), tensors_.end(), before);
+    if (tensors_.size() > kLinearOp) std::sort(tensors_.begin(), tensors_.end(), before);
   }
   template <class F>
   void sharing(const Tensor& target, F fn) const {
     auto first = tensors_.begin(), last = tensors_.end();
-    if (tensors_.size() > kLinear) first = std::lower_bound(first, last, &target, before);
+    if (tensors_.size() > kLinearOp) first = std::lower_bound(first, last, &target, before);
     for (; first != last; ++first) {
       bool shared = (*first)->impl()->storage.get() == target.impl()->storage.get();
       if (shared)
         fn(**first);
-      else if (tensors_.size() > kLinear)
+      else if (tensors_.size() > kLinearOp)
         return;
     }
   }
 
  private:
-  static constexpr size_t kLinear = 16;
+  static constexpr size_t kLinearOp = 16;
   static bool before(const Tensor* a, const Tensor* b) {
     return reinterpret_cast<uintptr_t>(a->impl()->storage.get()) <
            reinterpret_cast<uintptr_t>(b->impl()->storage.get());
   }
-  SmallVec<const Tensor*, kLinear> tensors_;
+  SmallVec<const Tensor*, kLinearOp> tensors_;
 };
 
 // Whether a result must go through a temporary before it may land in `target`.

@@ -65,7 +65,7 @@ constexpr Op copy_op =
 constexpr Op clone_op =
     with_infer(pointwise("clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
                          "A copy.", Promote::kFirst, [](Expr x) { return x; }),
-               clone_infer, kLinear);
+               clone_infer, kLinearOp);
 constexpr Op to_copy_op = with_infer(
     pointwise(
         "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "

@@ -172,7 +172,7 @@ void triangle_infer(Infer& f) {
 constexpr Op triangle(std::string_view schema, std::string_view doc, void (*vjp)(Vjp&)) {
   return Op{.schema = schema,
             .doc = doc,
-            .traits = kLinear,
+            .traits = kLinearOp,
             .infer = triangle_infer,
             .vjp = vjp,
             .vmap = [](Vmapped& v) {

@@ -296,7 +296,7 @@ void one_hot_body(Call& c) {
 constexpr Op index_select_op{
     .schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
     .doc = "Slices along a dimension in the order of a 1-D index.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = index_select_infer,
     .vjp = index_select_vjp,
     .saves = saves_index,
@@ -305,7 +305,7 @@ constexpr Op index_add_op{
     .schema = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
               "Tensor",
     .doc = "self with alpha times slice i of source added to slice index[i].",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = index_source_infer,
     .vjp = index_add_vjp,
     .saves = saves_index_for_source,
@@ -313,7 +313,7 @@ constexpr Op index_add_op{
 constexpr Op index_copy_op{
     .schema = "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     .doc = "self with slice i of source in place of slice index[i].",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = index_source_infer,
     .vjp = index_copy_vjp,
     .saves = saves_index,
@@ -340,7 +340,7 @@ constexpr Op embedding_op{
     .schema = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
               "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     .doc = "Rows of a table; row padding_idx gets no gradient.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = embedding_infer,
     .vjp = embedding_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; },
@@ -349,7 +349,7 @@ constexpr Op embedding_dense_backward_op{
     .schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
               "SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
     .doc = "The gradient of embedding's table.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = embedding_backward_infer,
     .vjp = embedding_backward_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};

@@ -195,7 +195,7 @@ constexpr Op gather_op{
     .schema =
         "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     .doc = "out[i][j] = self[index[i][j]][j] for dim 0, and so on.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = gather_infer,
     .vjp =
         [](Vjp& v) {
@@ -220,7 +220,7 @@ constexpr Op scatter_op{
 constexpr Op scatter_add_op{
     .schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     .doc = "self with src[i][j] added to out[index[i][j]][j] for dim 0, and so on.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = scatter_infer,
     .vjp = scatter_add_vjp,
     .saves = saves_index_for_src,

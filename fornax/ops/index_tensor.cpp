@@ -281,7 +281,7 @@ constexpr Op index_op{
               "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
     .doc = "Elements at broadcast integer indices, one per dimension; absent ones keep theirs, "
            "masks stand for the places where they are true.",
-    .traits = kLinear | kShapeFromData,
+    .traits = kLinearOp | kShapeFromData,
     .infer = index_infer,
     .vjp =
         [](Vjp& v) {
@@ -298,7 +298,7 @@ constexpr Op index_put_op{
               "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
               "accumulate=False) -> Tensor",
     .doc = "self with values, broadcast, stored or added at the places that index() reads.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = index_put_infer,
     .vjp = index_put_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
@@ -307,21 +307,21 @@ constexpr Op take_op = composite("take(Tensor self, Tensor index) -> Tensor",
 constexpr Op put_op{
     .schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
     .doc = "self with source stored or added at places of the flattened tensor.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = put_infer,
     .vjp = put_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
 constexpr Op masked_select_op{
     .schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
     .doc = "The elements where the mask is true, in one dimension.",
-    .traits = kLinear | kShapeFromData,
+    .traits = kLinearOp | kShapeFromData,
     .infer = masked_select_infer,
     .vjp = masked_select_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
 constexpr Op masked_scatter_op{
     .schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     .doc = "self with consecutive elements of source where the mask is true.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = masked_scatter_infer,
     .vjp = masked_scatter_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};

@@ -285,7 +285,7 @@ constexpr Op cat_op{.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor\n"
                               "concat(Tensor[] tensors, int dim=0) -> Tensor\n"
                               "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
                     .doc = "Tensors one after another along a dimension, in their common dtype.",
-                    .traits = kLinear,
+                    .traits = kLinearOp,
                     .infer = cat_infer,
                     .vjp = cat_vjp,
                     .vmap = cat_vmap};
@@ -318,7 +318,7 @@ constexpr Op roll_op = composite("roll(Tensor self, SymInt[1] shifts, int[1] dim
                                  roll_body);
 constexpr Op flip_op{.schema = "flip(Tensor self, int[] dims) -> Tensor",
                      .doc = "Dimensions in reverse order, as a copy.",
-                     .traits = kLinear,
+                     .traits = kLinearOp,
                      .infer = flip_infer,
                      .vjp = [](Vjp& v) { v.set(0, v.grad().flip(v.args().ints(1))); },
                      .vmap = flip_vmap};

@@ -330,7 +330,7 @@ constexpr Op pool_average_op{
         "ceil_mode, bool count_include_pad, "
         "int? divisor, int[]? output_size) -> Tensor",
     .doc = "Averages of windows; output_size makes the windows adaptive.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = pool_average_infer,
     .vjp = pool_average_vjp,
     .vmap = [](Vmapped& v) { fold_batch(v, average_pool_params(v.args(), 1).spatial); }};
@@ -340,7 +340,7 @@ constexpr Op pool_average_backward_op{
         "stride, int[] padding, bool "
         "ceil_mode, bool count_include_pad, int? divisor, int[]? output_size) -> Tensor",
     .doc = "Every gradient spread over its window.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = pool_average_backward_infer,
     .vjp = pool_average_backward_vjp,
     .vmap = pool_average_backward_vmap};

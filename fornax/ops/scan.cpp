@@ -125,7 +125,7 @@ void scan_vmap(Vmapped& v) {
 constexpr Op cumsum_op{
     .schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     .doc = "Running sum along a dimension; integers and bools give int64.",
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = same_infer,
     .vjp = cumsum_vjp,
     .vmap = scan_vmap};

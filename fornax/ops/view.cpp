@@ -181,7 +181,7 @@ constexpr Op view_op{
     .schema = "view(Tensor(a) self, int[] size) -> Tensor(a)",
     .doc = "The same elements under other sizes; one size may be -1. Needs compatible strides.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = view_infer,
     .vjp = [](Vjp& v) { v.set(0, v.grad().reshape(v.meta(0).sizes)); },
     .vmap =
@@ -194,13 +194,13 @@ constexpr Op view_op{
 constexpr Op select_op{.schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)",
                        .doc = "One slice along a dimension, which is dropped.",
                        .kind = OpKind::kView,
-                       .traits = kLinear,
+                       .traits = kLinearOp,
                        .infer = select_infer,
                        .vmap = shift_dim_rule};
 constexpr Op permute_op{.schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
                         .doc = "Dimensions in another order.",
                         .kind = OpKind::kView,
-                        .traits = kLinear,
+                        .traits = kLinearOp,
                         .infer = permute_infer,
                         .vjp = permute_vjp,
                         .vmap = permute_vmap};
@@ -209,7 +209,7 @@ constexpr Op expand_op{
               "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     .doc = "Size-1 dimensions repeated without a copy; -1 keeps a size.",
     .kind = OpKind::kView,
-    .traits = kLinear | kSharedWrite,
+    .traits = kLinearOp | kSharedWrite,
     .infer = expand_infer,
     .vjp = [](Vjp& v) { v.set(0, sum_to_size(v.grad(), v.meta(0).sizes)); },
     .vmap =

@@ -123,7 +123,7 @@ constexpr Op view_as_real_op{
     .schema = "view_as_real(Tensor(a) self) -> Tensor(a)",
     .doc = "Complex elements as pairs (re, im) along a new last dimension.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = view_as_real_infer,
     .vjp = [](Vjp& v) { v.set(0, v.grad().contiguous().view_as_complex()); },
     .vmap = identity_vmap};
@@ -131,7 +131,7 @@ constexpr Op view_as_complex_op{
     .schema = "view_as_complex(Tensor(a) self) -> Tensor(a)",
     .doc = "Pairs (re, im) along the last dimension as complex elements.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = view_as_complex_infer,
     .vjp = [](Vjp& v) { v.set(0, v.grad().resolve_conj().view_as_real()); },
     .vmap = identity_vmap};
@@ -145,14 +145,14 @@ constexpr Op view_dtype_op{
 constexpr Op lazy_conj_op{.schema = "_conj(Tensor(a) self) -> Tensor(a)",
                           .doc = "A view of the complex conjugates.",
                           .kind = OpKind::kView,
-                          .traits = kLinear,
+                          .traits = kLinearOp,
                           .infer = conj_infer,
                           .vjp = [](Vjp& v) { v.set(0, v.grad().conj()); },
                           .vmap = identity_vmap};
 constexpr Op neg_view_op{.schema = "_neg_view(Tensor(a) self) -> Tensor(a)",
                          .doc = "A view of the negatives.",
                          .kind = OpKind::kView,
-                         .traits = kLinear,
+                         .traits = kLinearOp,
                          .infer = neg_infer,
                          .vjp = [](Vjp& v) { v.set(0, v.grad().neg()); },
                          .vmap = identity_vmap};

@@ -215,7 +215,7 @@ constexpr Op transpose_op{
               "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     .doc = "Two dimensions exchanged.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = transpose_infer,
     .vjp =
         [](Vjp& v) {
@@ -225,7 +225,7 @@ constexpr Op transpose_op{
 constexpr Op t_op{.schema = "t(Tensor(a) self) -> Tensor(a)",
                   .doc = "The transpose of a matrix; fewer dimensions as they are.",
                   .kind = OpKind::kView,
-                  .traits = kLinear,
+                  .traits = kLinearOp,
                   .infer = t_infer,
                   .vjp = [](Vjp& v) { v.set(0, v.grad().t()); },
                   .vmap = t_vmap};
@@ -244,7 +244,7 @@ constexpr Op squeeze_op{.schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Te
                                   "squeeze(Tensor(a) self) -> Tensor(a)",
                         .doc = "Without dimensions of size 1: all of them, or those given.",
                         .kind = OpKind::kView,
-                        .traits = kLinear,
+                        .traits = kLinearOp,
                         .infer = squeeze_infer,
                         .vjp = [](Vjp& v) { v.set(0, v.grad().reshape(v.meta(0).sizes)); },
                         .vmap = squeeze_vmap};
@@ -252,7 +252,7 @@ constexpr Op unsqueeze_op{
     .schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
     .doc = "With a new dimension of size 1.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = unsqueeze_infer,
     .vjp = [](Vjp& v) { v.set(0, v.grad().squeeze(v.args().integer(1))); },
     .vmap = unsqueeze_vmap};

@@ -262,7 +262,7 @@ constexpr Op slice_op{
               "SymInt step=1) -> Tensor(a)",
     .doc = "Every step-th element from start to before end along a dimension.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = slice_infer,
     .vjp =
         [](Vjp& v) {
@@ -274,7 +274,7 @@ constexpr Op narrow_op{
     .schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
     .doc = "`length` elements from `start` along a dimension.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = narrow_infer,
     .vjp = [](Vjp& v) { range_vjp(v, v.args().integer(1), v.args().integer(2), 1); },
     .vmap = shift_dim_rule};
@@ -288,7 +288,7 @@ constexpr Op split_op{
     .doc = "Consecutive pieces along a dimension, of one size (the last may be smaller) or of "
            "given sizes.",
     .kind = OpKind::kView,
-    .traits = kLinear | kMultiView,
+    .traits = kLinearOp | kMultiView,
     .infer = split_infer,
     .vjp = [](Vjp& v) { v.set(0, cat(defined_gradients(v), v.args().integer(2, 0))); },
     .vmap = [](Vmapped& v) { shift_dims_rule(v, {2}); }};
@@ -296,7 +296,7 @@ constexpr Op unbind_op{
     .schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
     .doc = "All slices along a dimension, which is dropped.",
     .kind = OpKind::kView,
-    .traits = kLinear | kMultiView,
+    .traits = kLinearOp | kMultiView,
     .infer = unbind_infer,
     .vjp = unbind_vjp,
     .vmap = shift_dim_rule};
@@ -335,14 +335,14 @@ constexpr Op diagonal_op{
     .schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
     .doc = "The diagonal of two dimensions as a new last dimension.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = diagonal_infer,
     .vmap = [](Vmapped& v) { shift_dims_rule(v, {2, 3}); }};
 constexpr Op unfold_op{
     .schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     .doc = "Sliding windows of `size` elements, `step` apart, in a new last dimension.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = unfold_infer,
     .vjp = unfold_vjp,
     .vmap = unfold_vmap};

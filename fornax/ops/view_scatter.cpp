@@ -221,7 +221,7 @@ constexpr Op as_strided_op{
               "storage_offset=None) -> Tensor(a)",
     .doc = "The storage under any sizes, strides and offset.",
     .kind = OpKind::kView,
-    .traits = kLinear,
+    .traits = kLinearOp,
     .infer = as_strided_infer,
     .vjp =
         [](Vjp& v) {
@@ -230,7 +230,7 @@ constexpr Op as_strided_op{
     .vmap = as_strided_vmap};
 constexpr Op view_scatter_op{.schema = "view_scatter(Tensor self, Tensor src, Step step) -> Tensor",
                              .doc = "self with the part that a view step shows replaced by src.",
-                             .traits = kLinear,
+                             .traits = kLinearOp,
                              .infer = view_scatter_infer,
                              .body = view_scatter_body,
                              .vjp = view_scatter_vjp};

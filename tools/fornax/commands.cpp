@@ -30,7 +30,7 @@ Rules rules_of(const Op& op) {
           : op.kind == OpKind::kView ? "step"
           : composite                ? "body"
                                      : "missing";
-  bool tangents = op.is(kLinear) || op.kind == OpKind::kView;
+  bool tangents = op.is(kLinearOp) || op.kind == OpKind::kView;
   r.jvp = op.is(kNoGrad) ? "none"
           : op.jvp       ? "rule"
           : tangents     ? "linear"
