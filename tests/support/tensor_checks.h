@@ -8,7 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "fornax/fornax.h"
+#include "fornax/autograd/autograd.h"
+#include "fornax/ops/factory.h"
+#include "fornax/ops/functions.h"
+#include "fornax/ops/operators.h"
 
 namespace fornax::test {
 
