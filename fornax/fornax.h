@@ -9,6 +9,7 @@
 #include "fornax/data/transforms.h"
 #include "fornax/nn/nn.h"
 #include "fornax/ops/factory.h"
+#include "fornax/ops/indexing.h"
 #include "fornax/ops/operators.h"
 #include "fornax/ops/random.h"
 #include "fornax/optim/optim.h"

@@ -167,6 +167,14 @@ class Tensor {
   }
   Scalar item() const;
   uint32_t _version() const;
+  // The dimensions of this very object change; the elements stay. Views made of it before keep
+  // their own geometry.
+  Tensor& t_() const;
+  Tensor& transpose_(int64_t dim0, int64_t dim1) const;
+  Tensor& squeeze_() const;
+  Tensor& squeeze_(int64_t dim) const;
+  Tensor& squeeze_(IntArrayRef dims) const;
+  Tensor& unsqueeze_(int64_t dim) const;
   void resize_(IntArrayRef sizes) const;
   Ref<Storage> storage() const { return checked().storage; }
 
