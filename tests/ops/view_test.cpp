@@ -150,7 +150,8 @@ TEST(View, GradientThroughEveryView) {
   EXPECT_TRUE(check([](const Tensor& t) { return t.narrow(0, 1, 2).squeeze(0); }, x));
   EXPECT_TRUE(check([](const Tensor& t) { return t.split(3, 1)[1] * t.split(3, 1)[0]; }, x));
   EXPECT_TRUE(check([](const Tensor& t) { return t.unbind(1)[2] * t.unbind(1)[0]; }, x));
-  EXPECT_TRUE(check([](const Tensor& t) { return t.diagonal(1) * t.diagonal(0).slice(0, 0, 3); }, x));
+  EXPECT_TRUE(
+      check([](const Tensor& t) { return t.diagonal(1) * t.diagonal(0).slice(0, 0, 3); }, x));
   EXPECT_TRUE(check([](const Tensor& t) { return t.unfold(1, 3, 1); }, x));
   EXPECT_TRUE(check([](const Tensor& t) { return t.flatten().unflatten(0, {2, 6}); }, x));
   EXPECT_TRUE(check([](const Tensor& t) { return t.movedim(0, 1).expand({2, 4, 3}); }, x));
