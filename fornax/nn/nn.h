@@ -8,5 +8,8 @@
 #include "fornax/nn/embedding.h"
 #include "fornax/nn/init.h"
 #include "fornax/nn/linear.h"
+#include "fornax/nn/loss.h"
+#include "fornax/nn/norm.h"
 #include "fornax/nn/pooling.h"
+#include "fornax/nn/softmax.h"
 #include "fornax/nn/utils.h"

@@ -151,6 +151,12 @@ TEST(Text, Layers) {
   EXPECT_EQ(text_of(Conv2d(Conv2dOptions(1, 1, 3).padding(kSame).padding_mode(kCircular))),
             "fornax::nn::Conv2d(1, 1, kernel_size=[3, 3], stride=[1, 1], padding='same', "
             "padding_mode=kCircular)");
+  EXPECT_EQ(text_of(BatchNorm2d(BatchNorm2dOptions(4).eps(0.5).momentum(0.1).affine(false))),
+            "fornax::nn::BatchNorm2d(4, eps=0.5, momentum=0.1, affine=false, "
+            "track_running_stats=true)");
+  EXPECT_EQ(text_of(LayerNorm(LayerNormOptions({2, 2}).eps(2e-5))),
+            "fornax::nn::LayerNorm([2, 2], eps=2e-05, elementwise_affine=true)");
+  EXPECT_EQ(text_of(GroupNorm(2, 4)), "fornax::nn::GroupNorm(2, 4, eps=1e-05, affine=true)");
   EXPECT_EQ(text_of(MaxPool2d(MaxPool2dOptions({5, 6}))),
             "fornax::nn::MaxPool2d(kernel_size=[5, 6], stride=[5, 6], padding=[0, 0], "
             "dilation=[1, 1], ceil_mode=false)");
@@ -164,11 +170,13 @@ TEST(Text, Layers) {
             "fornax::nn::ELU(alpha=0.5, inplace=true)");
   EXPECT_EQ(text_of(SELU(true)), "fornax::nn::SELU(inplace=true)");
   EXPECT_EQ(text_of(Hardshrink(0.5)), "fornax::nn::Hardshrink(0.5)");
+  EXPECT_EQ(text_of(Softmax(1)), "fornax::nn::Softmax(dim=1)");
   EXPECT_EQ(text_of(Softplus()), "fornax::nn::Softplus(beta=1, threshold=20)");
   EXPECT_EQ(text_of(Threshold(24, -6)), "fornax::nn::Threshold(threshold=24, value=-6)");
   EXPECT_EQ(text_of(Flatten()), "fornax::nn::Flatten(start_dim=1, end_dim=-1)");
   EXPECT_EQ(text_of(Unflatten(0, std::vector<int64_t>{2, 2})),
             "fornax::nn::Unflatten(dim=0, unflattened_size={2, 2})");
+  EXPECT_EQ(text_of(CrossEntropyLoss()), "fornax::nn::CrossEntropyLoss()");
 }
 
 }  // namespace

@@ -130,6 +130,11 @@ TEST(Init, Layers) {
   EXPECT_EQ(*embedding->options.padding_idx(), 499);
   EXPECT_EQ(embedding->weight.select(0, 499).abs().sum().item<float>(), 0.0f);
   EXPECT_NEAR(moments_of(embedding->weight).std, 1, 0.02);
+  BatchNorm1d norm(5);
+  EXPECT_EQ(values_of(norm->weight), std::vector<double>(5, 1.0));
+  EXPECT_EQ(values_of(norm->running_var), std::vector<double>(5, 1.0));
+  EXPECT_EQ(values_of(norm->bias), std::vector<double>(5, 0.0));
+  EXPECT_EQ(norm->num_batches_tracked.dtype(), kLong);
   EXPECT_EQ(values_of(PReLU()->weight), std::vector<double>{0.25});
   EXPECT_THROW(Conv2d(Conv2dOptions(3, 4, 5).groups(2)), Error);
   EXPECT_THROW(Dropout(1.5), Error);
