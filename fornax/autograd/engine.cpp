@@ -87,8 +87,7 @@ void view_vjp(Vjp& v) {
   for (size_t i = 0; i < v.grads.size(); ++i) {
     if (!v.grads[i].defined()) continue;
     Ref<Step> step = step_of(v, i);
-    if (!sum.defined())
-      sum = zeros(in.sizes, TensorOptions(v.grads[i].dtype()).device(in.device));
+    if (!sum.defined()) sum = zeros(in.sizes, TensorOptions(v.grads[i].dtype()).device(in.device));
     if (in_place)
       apply(*step, sum).copy_(v.grads[i]);
     else

@@ -2,10 +2,10 @@
 
 #include "fornax/base/pool.h"
 #include "fornax/base/startup.h"
+#include "fornax/core/copy.h"
 #include "fornax/core/core_hooks.h"
 #include "fornax/core/op.h"
 #include "fornax/core/overlap.h"
-#include "fornax/core/copy.h"
 
 namespace fornax {
 
@@ -387,9 +387,8 @@ void expand_body(Call& call) {
     FX_CHECK(given[i].sizes() == results[i].sizes(), kShape, op.name(), "_: self has sizes ",
              given[i].sizes(), ", the result ", results[i].sizes(),
              "; an in-place operator can't grow its input");
-    FX_CHECK(can_cast(results[i].dtype(), given[i].dtype()), kType, op.name(),
-             ": a result of ", results[i].dtype(), " can't be stored in a tensor of ",
-             given[i].dtype());
+    FX_CHECK(can_cast(results[i].dtype(), given[i].dtype()), kType, op.name(), ": a result of ",
+             results[i].dtype(), " can't be stored in a tensor of ", given[i].dtype());
     given[i].copy_(results[i]);
   }
   call.outs = std::move(given);

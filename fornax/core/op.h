@@ -100,7 +100,7 @@ enum Trait : uint32_t {
   kSync = 2,    // reads values: ends a captured segment; error under vmap and on meta
   kShapeFromData =
       4,  // sizes depend on values (nonzero): the kernel makes its outputs; see Op::shape_from_data
-  kLinearOp = 8,        // in its differentiable inputs jointly: jvp = the operator on the tangents
+  kLinearOp = 8,      // in its differentiable inputs jointly: jvp = the operator on the tangents
   kSharedWrite = 16,  // a view that maps many to one (expand): no write through it, vjp by hand
   kNoGrad = 32,       // results never carry a gradient (comparisons, argmax)
   kMultiView = 64,    // several views of one tensor (split, unbind)

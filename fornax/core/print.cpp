@@ -84,8 +84,8 @@ void print_row_block(std::string& out, const Values& m, int64_t rows, int64_t co
   }
 }
 
-void print_matrix(std::string& out, const Values& m, int64_t rows, int64_t cols,
-                  int64_t line_width, int64_t indent) {
+void print_matrix(std::string& out, const Values& m, int64_t rows, int64_t cols, int64_t line_width,
+                  int64_t indent) {
   Format format = format_of(m.data, rows * cols * m.parts());
   out.append(size_t(indent), ' ');
   int64_t width = m.complex ? 2 * format.width + 2 : format.width + 1;

@@ -17,7 +17,8 @@ void* Storage::operator new(size_t bytes) { return detail::pool_new(bytes); }
 void Storage::operator delete(void* p) { detail::pool_delete(p, sizeof(Storage)); }
 
 Ref<Storage> Storage::allocate(size_t bytes, Device device) {
-  if (device.is_meta()) return Ref<Storage>::own(new Storage(nullptr, bytes, device, nullptr, nullptr));
+  if (device.is_meta())
+    return Ref<Storage>::own(new Storage(nullptr, bytes, device, nullptr, nullptr));
   FX_CHECK(device.is_cpu(), kDevice, "allocate: this build has no allocator for device ", device);
   void* data = bytes ? cpu_memory::allocate(bytes) : nullptr;
   return Ref<Storage>::own(new Storage(data, bytes, device, free_allocated, nullptr));

@@ -23,7 +23,7 @@ void run_along_dim(Vmapped& v, std::initializer_list<int> tensors);
 
 // The sizes of index(self, indices) for integer indices, and where the indices' own sizes stand.
 struct IndexShape {
-  Dims broadcast;    // common sizes of the indices
+  Dims broadcast;  // common sizes of the indices
   Dims result;
   int64_t place = 0;  // dimension of the result where `broadcast` begins
 };

@@ -54,9 +54,8 @@ void index_fill_infer(Infer& f) {
   FX_CHECK(!f.args[3].is_tensor() || f.args.tensor(3).dim() == 0, kShape,
            "index_fill: expected a 0-dim value, got ",
            f.args[3].is_tensor() ? f.args.tensor(3).dim() : 0, "-D");
-  FX_CHECK(is_complex(x.dtype()) ||
-               !(f.args[3].is_number() ? f.args[3].tag == Tag::kComplex
-                                       : f.args.tensor(3).is_complex()),
+  FX_CHECK(is_complex(x.dtype()) || !(f.args[3].is_number() ? f.args[3].tag == Tag::kComplex
+                                                            : f.args.tensor(3).is_complex()),
            kType, "index_fill: a complex value can't be stored in ", x.dtype());
   f.outs.push_back(Meta(x.dtype(), x.sizes(), x.device()));
 }
@@ -100,8 +99,7 @@ Tensor place_elements(const Vmapped& v, const Tensor& x, int64_t dim) {
   Tensor index = spread_index(a.tensor(2), source, dim);
   if (name == "index_add") return x.scatter_add(dim, index, source * a.number(4));
   if (name == "index_reduce")
-    return x.scatter_reduce(dim, index, source, a.text(4),
-                            a.flag(5, true));
+    return x.scatter_reduce(dim, index, source, a.text(4), a.flag(5, true));
   return x.scatter(dim, index, source);
 }
 
@@ -265,8 +263,7 @@ void embedding_backward_infer(Infer& f) {
 }
 
 void embedding_backward_vjp(Vjp& v) {
-  FX_CHECK(!v.args().flag(4), kAutograd,
-           "embedding: scale_grad_by_freq has no second derivative");
+  FX_CHECK(!v.args().flag(4), kAutograd, "embedding: scale_grad_by_freq has no second derivative");
   Tensor indices = v.in(1);
   int64_t padding = v.args().integer(3);
   Tensor g = embedding(v.grad(), indices);
@@ -293,17 +290,17 @@ void one_hot_body(Call& c) {
 
 }  // namespace
 
-constexpr Op index_select_op{
-    .schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
-    .doc = "Slices along a dimension in the order of a 1-D index.",
-    .traits = kLinearOp,
-    .infer = index_select_infer,
-    .vjp = index_select_vjp,
-    .saves = saves_index,
-    .vmap = index_select_vmap};
+constexpr Op index_select_op{.schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+                             .doc = "Slices along a dimension in the order of a 1-D index.",
+                             .traits = kLinearOp,
+                             .infer = index_select_infer,
+                             .vjp = index_select_vjp,
+                             .saves = saves_index,
+                             .vmap = index_select_vmap};
 constexpr Op index_add_op{
-    .schema = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
-              "Tensor",
+    .schema =
+        "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
+        "Tensor",
     .doc = "self with alpha times slice i of source added to slice index[i].",
     .traits = kLinearOp,
     .infer = index_source_infer,
@@ -329,16 +326,18 @@ constexpr Op index_fill_op{
     .jvp = index_fill_jvp,
     .vmap = index_write_vmap};
 constexpr Op index_reduce_op{
-    .schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
-              "include_self=True) -> Tensor",
+    .schema =
+        "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+        "include_self=True) -> Tensor",
     .doc = "self with slice i of source reduced (prod, mean, amax, amin) into slice index[i].",
     .infer = index_source_infer,
     .vjp = index_reduce_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b1101, .out = 1}; },
     .vmap = index_write_vmap};
 constexpr Op embedding_op{
-    .schema = "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
-              "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    .schema =
+        "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool "
+        "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
     .doc = "Rows of a table; row padding_idx gets no gradient.",
     .traits = kLinearOp,
     .infer = embedding_infer,
@@ -346,16 +345,18 @@ constexpr Op embedding_op{
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; },
     .vmap = embedding_vmap};
 constexpr Op embedding_dense_backward_op{
-    .schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
-              "SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+    .schema =
+        "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
+        "SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
     .doc = "The gradient of embedding's table.",
     .traits = kLinearOp,
     .infer = embedding_backward_infer,
     .vjp = embedding_backward_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
 constexpr Op one_hot_op{.schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor",
-                        .doc = "int64 zeros with a one at each class number, in a new last "
-                               "dimension.",
+                        .doc =
+                            "int64 zeros with a one at each class number, in a new last "
+                            "dimension.",
                         .kind = OpKind::kComposite,
                         .body = one_hot_body};
 

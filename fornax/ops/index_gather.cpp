@@ -192,8 +192,7 @@ Saves saves_index_for_src(const SaveQuery& q) {
 }  // namespace
 
 constexpr Op gather_op{
-    .schema =
-        "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    .schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
     .doc = "out[i][j] = self[index[i][j]][j] for dim 0, and so on.",
     .traits = kLinearOp,
     .infer = gather_infer,
@@ -210,8 +209,9 @@ constexpr Op scatter_op{
         "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor\n"
         "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
         "Tensor",
-    .doc = "self with out[index[i][j]][j] = src[i][j] for dim 0, and so on; of several values for "
-           "one place the last one stays.",
+    .doc =
+        "self with out[index[i][j]][j] = src[i][j] for dim 0, and so on; of several values for "
+        "one place the last one stays.",
     .infer = scatter_infer,
     .vjp = scatter_vjp,
     .saves = saves_index,
@@ -252,8 +252,9 @@ void prod_gradients(Vjp& v, const ReduceCall& r) {
   }
   if (!v.need(3)) return;
   Tensor zero = r.src.eq(0);
-  Tensor count =
-      zeros_like(r.self).scatter_add(r.dim, r.index, zero.to(r.self.dtype())).gather(r.dim, r.index);
+  Tensor count = zeros_like(r.self)
+                     .scatter_add(r.dim, r.index, zero.to(r.self.dtype()))
+                     .gather(r.dim, r.index);
   Tensor single = zero.logical_and(count.eq(1));
   Tensor without = r.again(r.self, r.src.masked_fill(single, 1));
   v.set(3, where(single, (g * without).gather(r.dim, r.index),
@@ -263,7 +264,8 @@ void prod_gradients(Vjp& v, const ReduceCall& r) {
 void mean_gradients(Vjp& v, const ReduceCall& r) {
   const Tensor& g = v.grad();
   Tensor n = r.include_self ? ones_like(g) : zeros_like(g);
-  n = n.scatter_add(r.dim, r.index, ones(v.meta(3).sizes, TensorOptions(g.dtype()).device(g.device())));
+  n = n.scatter_add(r.dim, r.index,
+                    ones(v.meta(3).sizes, TensorOptions(g.dtype()).device(g.device())));
   n = n.masked_fill(n.eq(0), 1);
   v.set(0, g / n);
   if (v.need(3)) v.set(3, (g / n).gather(r.dim, r.index));
@@ -305,10 +307,12 @@ Saves scatter_reduce_saves(const SaveQuery& q) {
 }  // namespace
 
 constexpr Op scatter_reduce_op{
-    .schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
-              "bool include_self=True) -> Tensor",
-    .doc = "self with src[i][j] reduced (sum, prod, mean, amax, amin) into out[index[i][j]][j] "
-           "for dim 0, and so on.",
+    .schema =
+        "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+        "bool include_self=True) -> Tensor",
+    .doc =
+        "self with src[i][j] reduced (sum, prod, mean, amax, amin) into out[index[i][j]][j] "
+        "for dim 0, and so on.",
     .infer = scatter_infer,
     .vjp = scatter_reduce_vjp,
     .saves = scatter_reduce_saves,

@@ -277,26 +277,26 @@ constexpr Op composite(std::string_view schema, std::string_view doc, void (*bod
 }  // namespace
 
 constexpr Op index_op{
-    .schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor\n"
-              "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
-    .doc = "Elements at broadcast integer indices, one per dimension; absent ones keep theirs, "
-           "masks stand for the places where they are true.",
+    .schema =
+        "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor\n"
+        "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    .doc =
+        "Elements at broadcast integer indices, one per dimension; absent ones keep theirs, "
+        "masks stand for the places where they are true.",
     .traits = kLinearOp | kShapeFromData,
     .infer = index_infer,
-    .vjp =
-        [](Vjp& v) {
-          v.set(0, put_into_zeros(v.grad(), v.meta(0).sizes, saved_indices(v)));
-        },
+    .vjp = [](Vjp& v) { v.set(0, put_into_zeros(v.grad(), v.meta(0).sizes, saved_indices(v))); },
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; },
     .vmap = index_vmap,
     .shape_from_data = has_mask};
 constexpr Op index_put_op{
-    .schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
-              "Tensor\n"
-              "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool "
-              "accumulate=False, bool unsafe=False) -> Tensor\n"
-              "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
-              "accumulate=False) -> Tensor",
+    .schema =
+        "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
+        "Tensor\n"
+        "_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool "
+        "accumulate=False, bool unsafe=False) -> Tensor\n"
+        "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
+        "accumulate=False) -> Tensor",
     .doc = "self with values, broadcast, stored or added at the places that index() reads.",
     .traits = kLinearOp,
     .infer = index_put_infer,
@@ -311,13 +311,12 @@ constexpr Op put_op{
     .infer = put_infer,
     .vjp = put_vjp,
     .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
-constexpr Op masked_select_op{
-    .schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
-    .doc = "The elements where the mask is true, in one dimension.",
-    .traits = kLinearOp | kShapeFromData,
-    .infer = masked_select_infer,
-    .vjp = masked_select_vjp,
-    .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
+constexpr Op masked_select_op{.schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
+                              .doc = "The elements where the mask is true, in one dimension.",
+                              .traits = kLinearOp | kShapeFromData,
+                              .infer = masked_select_infer,
+                              .vjp = masked_select_vjp,
+                              .saves = [](const SaveQuery&) -> Saves { return {.in = 0b10}; }};
 constexpr Op masked_scatter_op{
     .schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
     .doc = "self with consecutive elements of source where the mask is true.",
@@ -329,17 +328,15 @@ constexpr Op nonzero_op{.schema = "nonzero(Tensor self) -> Tensor",
                         .doc = "Indices of the elements that are not zero, one row each.",
                         .traits = kNoGrad | kShapeFromData,
                         .infer = nonzero_infer};
-constexpr Op argwhere_op =
-    composite("argwhere(Tensor self) -> Tensor", "nonzero.",
-              [](Call& c) { c.outs = {c.args.tensor(0).nonzero()}; });
-constexpr Op nonzero_numpy_op =
-    composite("nonzero_numpy(Tensor self) -> Tensor[]", "nonzero, one tensor per dimension.",
-              [](Call& c) {
-                const Tensor& x = c.args.tensor(0);
-                c.outs.clear();
-                for (const Tensor& t : (x.dim() ? x : x.unsqueeze(0)).nonzero().unbind(1))
-                  c.outs.push_back(t);
-              });
+constexpr Op argwhere_op = composite("argwhere(Tensor self) -> Tensor", "nonzero.",
+                                     [](Call& c) { c.outs = {c.args.tensor(0).nonzero()}; });
+constexpr Op nonzero_numpy_op = composite(
+    "nonzero_numpy(Tensor self) -> Tensor[]", "nonzero, one tensor per dimension.", [](Call& c) {
+      const Tensor& x = c.args.tensor(0);
+      c.outs.clear();
+      for (const Tensor& t : (x.dim() ? x : x.unsqueeze(0)).nonzero().unbind(1))
+        c.outs.push_back(t);
+    });
 constexpr Op repeat_indices_op{
     .schema = "repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
     .doc = "Index i repeats[i] times, for all i.",

@@ -46,7 +46,6 @@ struct TensorIndex {
 }  // namespace indexing
 
 // index_put in place, with one tensor (or none: undefined) per dimension.
-Tensor& index_put_(Tensor& self, TensorList indices, const Tensor& values,
-                   bool accumulate = false);
+Tensor& index_put_(Tensor& self, TensorList indices, const Tensor& values, bool accumulate = false);
 
 }  // namespace fornax

@@ -175,7 +175,8 @@ void repeat_interleave_body(Call& c) {
   if (x.dim() == 0) x = x.reshape({1});
   FX_CHECK(repeats.dim() <= 1, kShape, "repeat_interleave: repeats has ", repeats.dim(),
            " dimensions, expected at most 1");
-  if (repeats.numel() == 1 && repeats.dim() <= 1) repeats = repeats.reshape({1}).expand({x.size(dim)});
+  if (repeats.numel() == 1 && repeats.dim() <= 1)
+    repeats = repeats.reshape({1}).expand({x.size(dim)});
   FX_CHECK(repeats.size(0) == x.size(dim), kShape, "repeat_interleave: ", repeats.size(0),
            " repeats for dimension ", dim, " of size ", x.size(dim));
   Tensor index = repeat_interleave(repeats);
@@ -281,9 +282,10 @@ constexpr Op composite(std::string_view schema, std::string_view doc, void (*bod
 
 }  // namespace
 
-constexpr Op cat_op{.schema = "cat(Tensor[] tensors, int dim=0) -> Tensor\n"
-                              "concat(Tensor[] tensors, int dim=0) -> Tensor\n"
-                              "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
+constexpr Op cat_op{.schema =
+                        "cat(Tensor[] tensors, int dim=0) -> Tensor\n"
+                        "concat(Tensor[] tensors, int dim=0) -> Tensor\n"
+                        "concatenate(Tensor[] tensors, int dim=0) -> Tensor",
                     .doc = "Tensors one after another along a dimension, in their common dtype.",
                     .traits = kLinearOp,
                     .infer = cat_infer,
@@ -293,9 +295,10 @@ constexpr Op stack_op = composite("stack(Tensor[] tensors, int dim=0) -> Tensor"
                                   "Tensors of equal sizes along a new dimension.", stack_body);
 constexpr Op hstack_op = composite("hstack(Tensor[] tensors) -> Tensor",
                                    "Joined along dimension 1 (0 of 1-D tensors).", hstack_body);
-constexpr Op vstack_op = composite("vstack(Tensor[] tensors) -> Tensor\n"
-                                   "row_stack(Tensor[] tensors) -> Tensor",
-                                   "Joined as rows along dimension 0.", vstack_body);
+constexpr Op vstack_op = composite(
+    "vstack(Tensor[] tensors) -> Tensor\n"
+    "row_stack(Tensor[] tensors) -> Tensor",
+    "Joined as rows along dimension 0.", vstack_body);
 constexpr Op dstack_op =
     composite("dstack(Tensor[] tensors) -> Tensor", "Joined along dimension 2.", dstack_body);
 constexpr Op column_stack_op =
@@ -306,43 +309,39 @@ constexpr Op repeat_op = composite(
     [](Call& c) { c.outs = {repeated(c.args.tensor(0), c.args.ints(1), "repeat")}; });
 constexpr Op tile_op = composite("tile(Tensor self, SymInt[] dims) -> Tensor",
                                  "repeat; missing leading counts are 1.", tile_body);
-constexpr Op repeat_interleave_op =
-    composite("repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
-              "SymInt? output_size=None) -> Tensor\n"
-              "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
-              "output_size=None) -> Tensor",
-              "Every element, or slice along a dimension, so many times in a row.",
-              repeat_interleave_body);
-constexpr Op roll_op = composite("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-                                 "Elements moved along dimensions, the last ones to the front.",
-                                 roll_body);
+constexpr Op repeat_interleave_op = composite(
+    "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
+    "SymInt? output_size=None) -> Tensor\n"
+    "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
+    "output_size=None) -> Tensor",
+    "Every element, or slice along a dimension, so many times in a row.", repeat_interleave_body);
+constexpr Op roll_op =
+    composite("roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+              "Elements moved along dimensions, the last ones to the front.", roll_body);
 constexpr Op flip_op{.schema = "flip(Tensor self, int[] dims) -> Tensor",
                      .doc = "Dimensions in reverse order, as a copy.",
                      .traits = kLinearOp,
                      .infer = flip_infer,
                      .vjp = [](Vjp& v) { v.set(0, v.grad().flip(v.args().ints(1))); },
                      .vmap = flip_vmap};
-constexpr Op fliplr_op = composite("fliplr(Tensor self) -> Tensor", "Dimension 1 reversed.",
-                                   [](Call& c) {
-                                     const Tensor& x = c.args.tensor(0);
-                                     FX_CHECK(x.dim() >= 2, kShape,
-                                              "fliplr: expected 2 or more dimensions, got ",
-                                              x.dim());
-                                     c.outs = {x.flip({1})};
-                                   });
-constexpr Op flipud_op = composite("flipud(Tensor self) -> Tensor", "Dimension 0 reversed.",
-                                   [](Call& c) {
-                                     const Tensor& x = c.args.tensor(0);
-                                     FX_CHECK(x.dim() >= 1, kShape,
-                                              "flipud: expected 1 or more dimensions, got 0");
-                                     c.outs = {x.flip({0})};
-                                   });
-constexpr Op rot90_op = composite("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor",
-                                  "Rotated k times by 90 degrees in the plane of two dims.",
-                                  rot90_body);
-constexpr Op meshgrid_op =
-    composite("meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]\n"
-              "meshgrid(Tensor[] tensors) -> Tensor[]",
-              "The grid of all combinations: one tensor per dimension.", meshgrid_body);
+constexpr Op fliplr_op =
+    composite("fliplr(Tensor self) -> Tensor", "Dimension 1 reversed.", [](Call& c) {
+      const Tensor& x = c.args.tensor(0);
+      FX_CHECK(x.dim() >= 2, kShape, "fliplr: expected 2 or more dimensions, got ", x.dim());
+      c.outs = {x.flip({1})};
+    });
+constexpr Op flipud_op =
+    composite("flipud(Tensor self) -> Tensor", "Dimension 0 reversed.", [](Call& c) {
+      const Tensor& x = c.args.tensor(0);
+      FX_CHECK(x.dim() >= 1, kShape, "flipud: expected 1 or more dimensions, got 0");
+      c.outs = {x.flip({0})};
+    });
+constexpr Op rot90_op =
+    composite("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor",
+              "Rotated k times by 90 degrees in the plane of two dims.", rot90_body);
+constexpr Op meshgrid_op = composite(
+    "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]\n"
+    "meshgrid(Tensor[] tensors) -> Tensor[]",
+    "The grid of all combinations: one tensor per dimension.", meshgrid_body);
 
 }  // namespace fornax

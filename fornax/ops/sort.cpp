@@ -1,6 +1,6 @@
 // Sorting and searching.
-#include "fornax/ops/functions.h"
 #include "fornax/ops/factory.h"
+#include "fornax/ops/functions.h"
 #include "fornax/ops/index.h"
 #include "fornax/ops/records.h"
 #include "fornax/ops/view.h"
@@ -100,8 +100,8 @@ void selection_vmap(Vmapped& v) {
 }
 
 void argsort_body(Call& c) {
-  Tensors r = call(sort_op, Form::kNew,
-                   {c.args[0], c.args.flag(1), c.args.integer(2, -1), c.args.flag(3)});
+  Tensors r =
+      call(sort_op, Form::kNew, {c.args[0], c.args.flag(1), c.args.integer(2, -1), c.args.flag(3)});
   c.outs = {r[1]};
 }
 
@@ -166,8 +166,8 @@ void searchsorted_vmap(Vmapped& v) {
   Tensor sorter = a.has(5) ? v.dim0(5) : Tensor();
   Tensors outs;
   outs = call(searchsorted_op, Form::kNew, {sequence, values, a[2], a[3], a[4], sorter});
-  Dims sizes = with_batch(v.size, scalar ? IntArrayRef() : a.tensor(1).sizes().slice(
-                                                               v.is(1), size_t(v.dim(1))));
+  Dims sizes = with_batch(
+      v.size, scalar ? IntArrayRef() : a.tensor(1).sizes().slice(v.is(1), size_t(v.dim(1))));
   v.call.outs = {outs[0].reshape(sizes)};
   v.out_bdims = {0};
 }
@@ -183,12 +183,14 @@ void bucketize_body(Call& c) {
 }  // namespace
 
 constexpr Op sort_op{
-    .schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> "
-              "(Tensor values, Tensor indices)\n"
-              "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
-              "indices)",
-    .doc = "Values in order along a dimension, NaN last (first if descending), and where they "
-           "came from; always stable.",
+    .schema =
+        "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> "
+        "(Tensor values, Tensor indices)\n"
+        "sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor "
+        "indices)",
+    .doc =
+        "Values in order along a dimension, NaN last (first if descending), and where they "
+        "came from; always stable.",
     .infer = sort_infer,
     .nondiff = 2,
     .vjp = selection_vjp,
@@ -196,10 +198,12 @@ constexpr Op sort_op{
     .jvp = selection_jvp,
     .vmap = selection_vmap};
 constexpr Op topk_op{
-    .schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
-              "(Tensor values, Tensor indices)",
-    .doc = "The k largest or smallest values along a dimension in order, and where they came "
-           "from; which of equal ones is unspecified.",
+    .schema =
+        "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> "
+        "(Tensor values, Tensor indices)",
+    .doc =
+        "The k largest or smallest values along a dimension in order, and where they came "
+        "from; which of equal ones is unspecified.",
     .infer = topk_infer,
     .nondiff = 2,
     .vjp = selection_vjp,
@@ -207,8 +211,9 @@ constexpr Op topk_op{
     .jvp = selection_jvp,
     .vmap = selection_vmap};
 constexpr Op kthvalue_op{
-    .schema = "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
-              "Tensor indices)",
+    .schema =
+        "kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, "
+        "Tensor indices)",
     .doc = "The k-th smallest value along a dimension (from 1), and where it came from.",
     .infer = kthvalue_infer,
     .nondiff = 2,
@@ -217,9 +222,10 @@ constexpr Op kthvalue_op{
     .jvp = selection_jvp,
     .vmap = selection_vmap};
 constexpr Op argsort_op{
-    .schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
-              "Tensor\n"
-              "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    .schema =
+        "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
+        "Tensor\n"
+        "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
     .doc = "The indices of sort().",
     .kind = OpKind::kComposite,
     .traits = kNoGrad,
@@ -229,20 +235,23 @@ constexpr Op msort_op{.schema = "msort(Tensor self) -> Tensor",
                       .kind = OpKind::kComposite,
                       .body = msort_body};
 constexpr Op searchsorted_op{
-    .schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
-              "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor\n"
-              "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
-              "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-    .doc = "Where each value would be inserted in sorted sequences along the last dimension: "
-           "before equal ones, or behind them if right.",
+    .schema =
+        "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, "
+        "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor\n"
+        "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, "
+        "bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+    .doc =
+        "Where each value would be inserted in sorted sequences along the last dimension: "
+        "before equal ones, or behind them if right.",
     .traits = kNoGrad,
     .infer = searchsorted_infer,
     .vmap = searchsorted_vmap};
 constexpr Op bucketize_op{
-    .schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
-              "right=False) -> Tensor\n"
-              "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
-              "right=False) -> Tensor",
+    .schema =
+        "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
+        "right=False) -> Tensor\n"
+        "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
+        "right=False) -> Tensor",
     .doc = "The bucket of each value among sorted boundaries.",
     .kind = OpKind::kComposite,
     .body = bucketize_body};

@@ -68,8 +68,7 @@ bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Di
 void shift_dims_rule(Vmapped& v, std::initializer_list<int> places) {
   SmallVec<Arg, 8> args(v.args().begin(), v.args().end());
   for (int at : places)
-    args[size_t(at)] =
-        Arg(wrap_dim(v.args().integer(size_t(at)), v.dim(0), v.call.op.name()) + 1);
+    args[size_t(at)] = Arg(wrap_dim(v.args().integer(size_t(at)), v.dim(0), v.call.op.name()) + 1);
   Call k{v.call.op, v.call.form, Args(args.data(), args.size()), v.call.outs};
   dispatch(k);
   v.out_bdims.assign(v.call.outs.size(), 0);
@@ -205,8 +204,9 @@ constexpr Op permute_op{.schema = "permute(Tensor(a) self, int[] dims) -> Tensor
                         .vjp = permute_vjp,
                         .vmap = permute_vmap};
 constexpr Op expand_op{
-    .schema = "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)\n"
-              "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    .schema =
+        "expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)\n"
+        "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
     .doc = "Size-1 dimensions repeated without a copy; -1 keeps a size.",
     .kind = OpKind::kView,
     .traits = kLinearOp | kSharedWrite,

@@ -44,8 +44,9 @@ void view_as_complex_infer(Infer& f) {
 // The same bytes in elements of another size: the last dimension shrinks or grows.
 void view_dtype_infer(Infer& f) {
   Meta& m = f.outs.emplace_back(view_meta_of(f.args.tensor(0)));
-  FX_CHECK(!m.flags, kUnsupported, "view: a lazy conjugate or negative has no bytes of its own; "
-                                   "call resolve_conj()/resolve_neg()");
+  FX_CHECK(!m.flags, kUnsupported,
+           "view: a lazy conjugate or negative has no bytes of its own; "
+           "call resolve_conj()/resolve_neg()");
   Dtype to = f.args.dtype(1, m.dtype);
   int64_t have = size_of(m.dtype), want = size_of(to);
   m.dtype = to;
@@ -66,8 +67,8 @@ void view_dtype_infer(Infer& f) {
   int64_t ratio = want / have;
   bool fits = m.sizes[last] % ratio == 0 && m.offset % ratio == 0;
   for (size_t d = 0; d < last; ++d) fits = fits && m.strides[d] % ratio == 0;
-  FX_CHECK(fits, kShape, "view: sizes ", m.sizes, ", strides ", m.strides, " and offset ",
-           m.offset, " are not whole multiples of ", ratio, " elements");
+  FX_CHECK(fits, kShape, "view: sizes ", m.sizes, ", strides ", m.strides, " and offset ", m.offset,
+           " are not whole multiples of ", ratio, " elements");
   m.sizes[last] /= ratio;
   for (size_t d = 0; d < last; ++d) m.strides[d] /= ratio;
   m.offset /= ratio;
@@ -156,27 +157,25 @@ constexpr Op neg_view_op{.schema = "_neg_view(Tensor(a) self) -> Tensor(a)",
                          .infer = neg_infer,
                          .vjp = [](Vjp& v) { v.set(0, v.grad().neg()); },
                          .vmap = identity_vmap};
-constexpr Op conj_op = composite(
-    "conj(Tensor(a) self) -> Tensor(a)", "The complex conjugate as a view; reals as they are.",
-    [](Call& c) {
-      const Tensor& x = c.args.tensor(0);
-      c.outs = {x.is_complex() ? x._conj() : x};
-    });
-constexpr Op resolve_conj_op = composite(
-    "resolve_conj(Tensor(a) self) -> Tensor(a)", "self, or a copy if it is a lazy conjugate.",
-    [](Call& c) {
-      const Tensor& x = c.args.tensor(0);
-      c.outs = {x.is_conj() ? x.clone() : x};
-    });
-constexpr Op resolve_neg_op = composite(
-    "resolve_neg(Tensor(a) self) -> Tensor(a)", "self, or a copy if it is a lazy negative.",
-    [](Call& c) {
-      const Tensor& x = c.args.tensor(0);
-      c.outs = {x.is_neg() ? x.clone() : x};
-    });
+constexpr Op conj_op =
+    composite("conj(Tensor(a) self) -> Tensor(a)",
+              "The complex conjugate as a view; reals as they are.", [](Call& c) {
+                const Tensor& x = c.args.tensor(0);
+                c.outs = {x.is_complex() ? x._conj() : x};
+              });
+constexpr Op resolve_conj_op = composite("resolve_conj(Tensor(a) self) -> Tensor(a)",
+                                         "self, or a copy if it is a lazy conjugate.", [](Call& c) {
+                                           const Tensor& x = c.args.tensor(0);
+                                           c.outs = {x.is_conj() ? x.clone() : x};
+                                         });
+constexpr Op resolve_neg_op = composite("resolve_neg(Tensor(a) self) -> Tensor(a)",
+                                        "self, or a copy if it is a lazy negative.", [](Call& c) {
+                                          const Tensor& x = c.args.tensor(0);
+                                          c.outs = {x.is_neg() ? x.clone() : x};
+                                        });
 constexpr Op real_op = composite("real(Tensor(a) self) -> Tensor(a)",
                                  "The real part as a view; real tensors as they are.", real_body);
-constexpr Op imag_op = composite("imag(Tensor(a) self) -> Tensor(a)",
-                                 "The imaginary part as a view.", imag_body);
+constexpr Op imag_op =
+    composite("imag(Tensor(a) self) -> Tensor(a)", "The imaginary part as a view.", imag_body);
 
 }  // namespace fornax

@@ -118,8 +118,8 @@ void unsqueeze_vmap(Vmapped& v) {
 void movedim_body(Call& c) {
   const Tensor& x = c.args.tensor(0);
   IntArrayRef from = c.args.ints(1), to = c.args.ints(2);
-  FX_CHECK(from.size() == to.size(), kValue, "movedim: ", from.size(),
-           " source but ", to.size(), " destination dimensions");
+  FX_CHECK(from.size() == to.size(), kValue, "movedim: ", from.size(), " source but ", to.size(),
+           " destination dimensions");
   int64_t rank = x.dim();
   Dims order(size_t(rank > 0 ? rank : 1), -1);
   uint64_t moved = 0;
@@ -210,17 +210,15 @@ constexpr Op composite(std::string_view schema, std::string_view doc, void (*bod
 }  // namespace
 
 constexpr Op transpose_op{
-    .schema = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)\n"
-              "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)\n"
-              "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    .schema =
+        "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)\n"
+        "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)\n"
+        "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
     .doc = "Two dimensions exchanged.",
     .kind = OpKind::kView,
     .traits = kLinearOp,
     .infer = transpose_infer,
-    .vjp =
-        [](Vjp& v) {
-          v.set(0, v.grad().transpose(v.args().integer(1), v.args().integer(2)));
-        },
+    .vjp = [](Vjp& v) { v.set(0, v.grad().transpose(v.args().integer(1), v.args().integer(2))); },
     .vmap = transpose_vmap};
 constexpr Op t_op{.schema = "t(Tensor(a) self) -> Tensor(a)",
                   .doc = "The transpose of a matrix; fewer dimensions as they are.",
@@ -229,8 +227,8 @@ constexpr Op t_op{.schema = "t(Tensor(a) self) -> Tensor(a)",
                   .infer = t_infer,
                   .vjp = [](Vjp& v) { v.set(0, v.grad().t()); },
                   .vmap = t_vmap};
-constexpr Op mT_op = composite("mT(Tensor(a) self) -> Tensor(a)",
-                               "The last two dimensions exchanged.", mT_body);
+constexpr Op mT_op =
+    composite("mT(Tensor(a) self) -> Tensor(a)", "The last two dimensions exchanged.", mT_body);
 constexpr Op mH_op = composite("mH(Tensor(a) self) -> Tensor(a)",
                                "The last two dimensions exchanged, conjugated.", mH_body);
 constexpr Op adjoint_op = composite("adjoint(Tensor(a) self) -> Tensor(a)",
@@ -239,29 +237,29 @@ constexpr Op numpy_T_op = composite("numpy_T(Tensor(a) self) -> Tensor(a)",
                                     "All dimensions in reverse order.", numpy_T_body);
 constexpr Op matrix_H_op = composite("matrix_H(Tensor(a) self) -> Tensor(a)",
                                      "The conjugate transpose of a matrix.", matrix_H_body);
-constexpr Op squeeze_op{.schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)\n"
-                                  "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)\n"
-                                  "squeeze(Tensor(a) self) -> Tensor(a)",
+constexpr Op squeeze_op{.schema =
+                            "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)\n"
+                            "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)\n"
+                            "squeeze(Tensor(a) self) -> Tensor(a)",
                         .doc = "Without dimensions of size 1: all of them, or those given.",
                         .kind = OpKind::kView,
                         .traits = kLinearOp,
                         .infer = squeeze_infer,
                         .vjp = [](Vjp& v) { v.set(0, v.grad().reshape(v.meta(0).sizes)); },
                         .vmap = squeeze_vmap};
-constexpr Op unsqueeze_op{
-    .schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
-    .doc = "With a new dimension of size 1.",
-    .kind = OpKind::kView,
-    .traits = kLinearOp,
-    .infer = unsqueeze_infer,
-    .vjp = [](Vjp& v) { v.set(0, v.grad().squeeze(v.args().integer(1))); },
-    .vmap = unsqueeze_vmap};
-constexpr Op movedim_op =
-    composite("movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\n"
-              "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)\n"
-              "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\n"
-              "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
-              "Dimensions moved to other places; the rest keep their order.", movedim_body);
+constexpr Op unsqueeze_op{.schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+                          .doc = "With a new dimension of size 1.",
+                          .kind = OpKind::kView,
+                          .traits = kLinearOp,
+                          .infer = unsqueeze_infer,
+                          .vjp = [](Vjp& v) { v.set(0, v.grad().squeeze(v.args().integer(1))); },
+                          .vmap = unsqueeze_vmap};
+constexpr Op movedim_op = composite(
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\n"
+    "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)\n"
+    "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)\n"
+    "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+    "Dimensions moved to other places; the rest keep their order.", movedim_body);
 constexpr Op flatten_op =
     composite("flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
               "A range of dimensions merged into one.", flatten_body);
@@ -283,14 +281,17 @@ constexpr Op reshape_as_op = composite(
 constexpr Op broadcast_tensors_op =
     composite("broadcast_tensors(Tensor[] tensors) -> Tensor[]",
               "All tensors expanded to their common sizes.", broadcast_tensors_body);
-constexpr Op atleast_1d_op = composite("atleast_1d(Tensor self) -> Tensor\n"
-                                       "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]",
-                                       "With at least one dimension.", atleast_body);
-constexpr Op atleast_2d_op = composite("atleast_2d(Tensor self) -> Tensor\n"
-                                       "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]",
-                                       "With at least two dimensions.", atleast_body);
-constexpr Op atleast_3d_op = composite("atleast_3d(Tensor self) -> Tensor\n"
-                                       "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
-                                       "With at least three dimensions.", atleast_body);
+constexpr Op atleast_1d_op = composite(
+    "atleast_1d(Tensor self) -> Tensor\n"
+    "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]",
+    "With at least one dimension.", atleast_body);
+constexpr Op atleast_2d_op = composite(
+    "atleast_2d(Tensor self) -> Tensor\n"
+    "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]",
+    "With at least two dimensions.", atleast_body);
+constexpr Op atleast_3d_op = composite(
+    "atleast_3d(Tensor self) -> Tensor\n"
+    "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]",
+    "With at least three dimensions.", atleast_body);
 
 }  // namespace fornax

@@ -224,8 +224,8 @@ void unfold_infer(Infer& f) {
   int64_t rank = int64_t(m.sizes.size()), size = f.args.integer(2), step = f.args.integer(3);
   size_t d = size_t(wrap_dim(f.args.integer(1), rank, "unfold"));
   int64_t n = rank ? m.sizes[d] : 1, stride = rank ? m.strides[d] : 1;
-  FX_CHECK(size >= 0 && size <= n, kIndex, "unfold: size ", size,
-           " is out of range for dimension ", d, " of size ", n);
+  FX_CHECK(size >= 0 && size <= n, kIndex, "unfold: size ", size, " is out of range for dimension ",
+           d, " of size ", n);
   FX_CHECK(step > 0, kValue, "unfold: step must be positive, got ", step);
   m.sizes.push_back(size);
   m.strides.push_back(stride);
@@ -258,8 +258,9 @@ void unfold_vmap(Vmapped& v) {
 }  // namespace
 
 constexpr Op slice_op{
-    .schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
-              "SymInt step=1) -> Tensor(a)",
+    .schema =
+        "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, "
+        "SymInt step=1) -> Tensor(a)",
     .doc = "Every step-th element from start to before end along a dimension.",
     .kind = OpKind::kView,
     .traits = kLinearOp,
@@ -285,27 +286,27 @@ constexpr Op split_op{
         "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]\n"
         "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]\n"
         "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-    .doc = "Consecutive pieces along a dimension, of one size (the last may be smaller) or of "
-           "given sizes.",
+    .doc =
+        "Consecutive pieces along a dimension, of one size (the last may be smaller) or of "
+        "given sizes.",
     .kind = OpKind::kView,
     .traits = kLinearOp | kMultiView,
     .infer = split_infer,
     .vjp = [](Vjp& v) { v.set(0, cat(defined_gradients(v), v.args().integer(2, 0))); },
     .vmap = [](Vmapped& v) { shift_dims_rule(v, {2}); }};
-constexpr Op unbind_op{
-    .schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    .doc = "All slices along a dimension, which is dropped.",
-    .kind = OpKind::kView,
-    .traits = kLinearOp | kMultiView,
-    .infer = unbind_infer,
-    .vjp = unbind_vjp,
-    .vmap = shift_dim_rule};
-constexpr Op chunk_op{
-    .schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]\n"
-              "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
-    .doc = "At most `chunks` pieces of equal size (the last may be smaller).",
-    .kind = OpKind::kComposite,
-    .body = chunk_body};
+constexpr Op unbind_op{.schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+                       .doc = "All slices along a dimension, which is dropped.",
+                       .kind = OpKind::kView,
+                       .traits = kLinearOp | kMultiView,
+                       .infer = unbind_infer,
+                       .vjp = unbind_vjp,
+                       .vmap = shift_dim_rule};
+constexpr Op chunk_op{.schema =
+                          "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]\n"
+                          "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]",
+                      .doc = "At most `chunks` pieces of equal size (the last may be smaller).",
+                      .kind = OpKind::kComposite,
+                      .body = chunk_body};
 constexpr Op tensor_split_op{
     .schema =
         "tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]\n"
@@ -316,18 +317,21 @@ constexpr Op tensor_split_op{
     .kind = OpKind::kComposite,
     .body = tensor_split_body};
 constexpr Op hsplit_op{
-    .schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]\n"
-              "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+    .schema =
+        "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]\n"
+        "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
     .doc = "Pieces along dimension 1 (0 of a 1-D tensor).",
     .kind = OpKind::kComposite,
     .body = [](Call& c) { axis_split(c, 1, c.args.tensor(0).dim() == 1 ? 0 : 1); }};
-constexpr Op vsplit_op{.schema = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]\n"
-                                 "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+constexpr Op vsplit_op{.schema =
+                           "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]\n"
+                           "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
                        .doc = "Pieces along dimension 0.",
                        .kind = OpKind::kComposite,
                        .body = [](Call& c) { axis_split(c, 2, 0); }};
-constexpr Op dsplit_op{.schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]\n"
-                                 "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
+constexpr Op dsplit_op{.schema =
+                           "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]\n"
+                           "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
                        .doc = "Pieces along dimension 2.",
                        .kind = OpKind::kComposite,
                        .body = [](Call& c) { axis_split(c, 3, 2); }};
@@ -337,7 +341,9 @@ constexpr Op diagonal_op{
     .kind = OpKind::kView,
     .traits = kLinearOp,
     .infer = diagonal_infer,
-    .vmap = [](Vmapped& v) { shift_dims_rule(v, {2, 3}); }};
+    .vmap = [](Vmapped& v) {
+      shift_dims_rule(v, {2, 3});
+    }};
 constexpr Op unfold_op{
     .schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
     .doc = "Sliding windows of `size` elements, `step` apart, in a new last dimension.",

@@ -76,7 +76,8 @@ Tensor as_strided_write(const Tensor& self, const Tensor& src, const Step& step)
   std::vector<int64_t> pick = covering(step);
   int64_t n = self.numel();
   for (size_t i = 0; i < pick.size(); ++i) pick[i] = pick[i] < 0 ? int64_t(i) : n + pick[i];
-  Tensor all = cat({self.reshape({-1}), src.to(self.dtype()).expand(step.result.sizes).reshape({-1})});
+  Tensor all =
+      cat({self.reshape({-1}), src.to(self.dtype()).expand(step.result.sizes).reshape({-1})});
   return all.index_select(0, index_tensor(pick, self.device())).reshape(self.sizes());
 }
 
@@ -181,14 +182,12 @@ Tensor scatter_as(const Op& view, const Call& c) {
   step->args = OwnedArgs::make(all, false);
   step->in = view_meta_of(self);
   step->result = infer.outs[0];
-  FX_CHECK(src.sizes() == IntArrayRef(step->result.sizes), kShape, c.op.name(),
-           ": src has sizes ", src.sizes(), ", the part it replaces ", step->result.sizes);
+  FX_CHECK(src.sizes() == IntArrayRef(step->result.sizes), kShape, c.op.name(), ": src has sizes ",
+           src.sizes(), ", the part it replaces ", step->result.sizes);
   return view_scatter(self, src, *step);
 }
 
-void scatter_body(Call& c) {
-  c.outs = {scatter_as(*static_cast<const Op*>(c.op.extra), c)};
-}
+void scatter_body(Call& c) { c.outs = {scatter_as(*static_cast<const Op*>(c.op.extra), c)}; }
 
 void copy_body(Call& c) {
   const Op& view = *static_cast<const Op*>(c.op.extra);
@@ -217,16 +216,14 @@ constexpr Op copy_of(const Op& view, std::string_view schema) {
 }  // namespace
 
 constexpr Op as_strided_op{
-    .schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
-              "storage_offset=None) -> Tensor(a)",
+    .schema =
+        "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? "
+        "storage_offset=None) -> Tensor(a)",
     .doc = "The storage under any sizes, strides and offset.",
     .kind = OpKind::kView,
     .traits = kLinearOp,
     .infer = as_strided_infer,
-    .vjp =
-        [](Vjp& v) {
-          v.set(0, as_strided_gradient(v.grad(), v.step().in, v.step().result));
-        },
+    .vjp = [](Vjp& v) { v.set(0, as_strided_gradient(v.grad(), v.step().in, v.step().result)); },
     .vmap = as_strided_vmap};
 constexpr Op view_scatter_op{.schema = "view_scatter(Tensor self, Tensor src, Step step) -> Tensor",
                              .doc = "self with the part that a view step shows replaced by src.",
@@ -238,44 +235,51 @@ constexpr Op view_scatter_op{.schema = "view_scatter(Tensor self, Tensor src, St
 constexpr Op select_scatter_op = scatter_of(
     select_op, "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor");
 constexpr Op slice_scatter_op =
-    scatter_of(slice_op, "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, "
-                         "SymInt? end=None, SymInt step=1) -> Tensor");
-constexpr Op diagonal_scatter_op = scatter_of(
-    diagonal_op, "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) "
-                 "-> Tensor");
+    scatter_of(slice_op,
+               "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, "
+               "SymInt? end=None, SymInt step=1) -> Tensor");
+constexpr Op diagonal_scatter_op =
+    scatter_of(diagonal_op,
+               "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) "
+               "-> Tensor");
 constexpr Op as_strided_scatter_op =
-    scatter_of(as_strided_op, "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] "
-                              "stride, SymInt? storage_offset=None) -> Tensor");
+    scatter_of(as_strided_op,
+               "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] "
+               "stride, SymInt? storage_offset=None) -> Tensor");
 
 constexpr Op as_strided_copy_op =
-    copy_of(as_strided_op, "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? "
-                           "storage_offset=None) -> Tensor");
+    copy_of(as_strided_op,
+            "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? "
+            "storage_offset=None) -> Tensor");
 constexpr Op diagonal_copy_op = copy_of(
     diagonal_op, "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor");
 constexpr Op expand_copy_op =
     copy_of(expand_op, "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor");
 constexpr Op narrow_copy_op =
     copy_of(narrow_op, "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor");
-constexpr Op permute_copy_op = copy_of(permute_op, "permute_copy(Tensor self, int[] dims) -> Tensor");
+constexpr Op permute_copy_op =
+    copy_of(permute_op, "permute_copy(Tensor self, int[] dims) -> Tensor");
 constexpr Op select_copy_op =
     copy_of(select_op, "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor");
 constexpr Op slice_copy_op =
-    copy_of(slice_op, "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? "
-                      "end=None, SymInt step=1) -> Tensor");
-constexpr Op split_copy_op = copy_of(
-    split_op, "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]\n"
-              "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]");
-constexpr Op squeeze_copy_op =
-    copy_of(squeeze_op, "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor\n"
-                        "squeeze_copy.dim(Tensor self, int dim) -> Tensor\n"
-                        "squeeze_copy(Tensor self) -> Tensor");
+    copy_of(slice_op,
+            "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? "
+            "end=None, SymInt step=1) -> Tensor");
+constexpr Op split_copy_op =
+    copy_of(split_op,
+            "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]\n"
+            "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]");
+constexpr Op squeeze_copy_op = copy_of(squeeze_op,
+                                       "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor\n"
+                                       "squeeze_copy.dim(Tensor self, int dim) -> Tensor\n"
+                                       "squeeze_copy(Tensor self) -> Tensor");
 constexpr Op t_copy_op = copy_of(t_op, "t_copy(Tensor self) -> Tensor");
 constexpr Op transpose_copy_op =
     copy_of(transpose_op, "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor");
 constexpr Op unbind_copy_op =
     copy_of(unbind_op, "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]");
-constexpr Op unfold_copy_op = copy_of(
-    unfold_op, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor");
+constexpr Op unfold_copy_op =
+    copy_of(unfold_op, "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor");
 constexpr Op unsqueeze_copy_op =
     copy_of(unsqueeze_op, "unsqueeze_copy(Tensor self, int dim) -> Tensor");
 constexpr Op view_copy_op = copy_of(view_op, "view_copy(Tensor self, SymInt[] size) -> Tensor");

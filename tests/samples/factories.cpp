@@ -43,7 +43,12 @@ void add_fills(std::vector<Row>& r) {
   r.push_back({"fill", kAll, {"[2,3] 1", "[2,3] []", "[] 1"}, 0, ""});
   r.push_back({"zero", kAll, {"[2,3]", "[]"}, 0, ""});
   for (const char* op : {"tril", "triu"})
-    r.push_back({op, kAll, {"[3,4]", "[3,4] 1", "[2,3,3] -1", "[0,3]"}, 0, "", kSingles | kFullComplex,
+    r.push_back({op,
+                 kAll,
+                 {"[3,4]", "[3,4] 1", "[2,3,3] -1", "[0,3]"},
+                 0,
+                 "",
+                 kSingles | kFullComplex,
                  {"[300,301]"}});
 }
 
@@ -55,7 +60,8 @@ void add_random(std::vector<Row>& r) {
   draw("randn", kNone, {"{2,3}", "{2} - c64"});
   draw("randint", kNone, {"0 5 {2,3}", "-3 3 {4} - i32"});
   draw("randperm", kNone, {"5", "0"});
-  draw("normal", kNone, {"0.0 1.0 {2,3}", "[2,3]:f32 1.0", "0.0 [3]:f32:pos", "[2,1]:f32 [3]:f32:pos"});
+  draw("normal", kNone,
+       {"0.0 1.0 {2,3}", "[2,3]:f32 1.0", "0.0 [3]:f32:pos", "[2,1]:f32 [3]:f32:pos"});
   draw("rand_like", kFloating & ~kComplexes, {"[2,3]"});
   draw("randn_like", kFloating, {"[2,3]"});
   draw("randint_like", kInts | kReals, {"[2,3] 0 3"});

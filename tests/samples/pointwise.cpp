@@ -26,9 +26,9 @@ Row unary(std::string_view op, DtypeSet dtypes, const char* saved, const char* d
 Row binary(std::string_view op, DtypeSet dtypes, const char* saved, const char* left = "",
            const char* right = "", uint32_t flags = 0, std::vector<const char*> more = {}) {
   std::string a = left, b = right;
-  std::vector<const char*> calls = {
-      keep("[2,3]" + a + " [2,3]" + b), keep("[2,1]" + a + " [4]" + b),
-      keep("[3]" + a + " []" + b), keep("[]" + a + " []" + b), keep("[2,0]" + a + " [1]" + b)};
+  std::vector<const char*> calls = {keep("[2,3]" + a + " [2,3]" + b),
+                                    keep("[2,1]" + a + " [4]" + b), keep("[3]" + a + " []" + b),
+                                    keep("[]" + a + " []" + b), keep("[2,0]" + a + " [1]" + b)};
   calls.insert(calls.end(), more.begin(), more.end());
   return {op, dtypes, calls, flags, saved};
 }
@@ -130,7 +130,8 @@ void add_comparisons(std::vector<Row>& r) {
 }
 
 void add_selection(std::vector<Row>& r) {
-  r.push_back({"nan_to_num", kAll, {"[3,5]", "[]", "[3] nan=1.0 posinf=2.0 neginf=-2.0"}, 0, "self"});
+  r.push_back(
+      {"nan_to_num", kAll, {"[3,5]", "[]", "[3] nan=1.0 posinf=2.0 neginf=-2.0"}, 0, "self"});
   r.push_back({"clamp",
                kInts | kReals,
                {"[3,5] [5] [3,1]", "[3,5] - [5]", "[3,5] [5]", "[3,5] -1 1", "[3,5] - 1", "[3] -1"},
@@ -169,12 +170,13 @@ void add_functions(std::vector<Row>& r) {
 }
 
 void add_special(std::vector<Row>& r) {
-  for (const char* op : {"erf", "erfc", "i0", "special_ndtr"}) r.push_back(unary(op, kReal, "self"));
+  for (const char* op : {"erf", "erfc", "i0", "special_ndtr"})
+    r.push_back(unary(op, kReal, "self"));
   r.push_back(unary("erfinv", kReal, "self result", ":unit"));
   for (const char* op : {"lgamma", "digamma", "special_entr"})
     r.push_back(unary(op, kReal, "self", ":pos"));
-  for (const char* op : {"special_i0e", "special_i1", "special_i1e", "special_erfcx",
-                         "special_log_ndtr"})
+  for (const char* op :
+       {"special_i0e", "special_i1", "special_i1e", "special_erfcx", "special_log_ndtr"})
     r.push_back(unary(op, kReal, "self result"));
   r.push_back(unary("special_ndtri", kReal, "result", ":prob"));
   r.push_back({"polygamma", kReal, {"1 [3,5]:pos", "2 []:pos", "0 [0]"}, 0, "self"});
@@ -197,11 +199,7 @@ void add_special(std::vector<Row>& r) {
         "special_laguerre_polynomial_l", "special_legendre_polynomial_p",
         "special_shifted_chebyshev_polynomial_t", "special_shifted_chebyshev_polynomial_u",
         "special_shifted_chebyshev_polynomial_v", "special_shifted_chebyshev_polynomial_w"})
-    r.push_back({op,
-                 kReal,
-                 {"[3,5]:unit [5]:<5:const", "[4]:unit 3", "[0] 2"},
-                 kCounts,
-                 nullptr});
+    r.push_back({op, kReal, {"[3,5]:unit [5]:<5:const", "[4]:unit 3", "[0] 2"}, kCounts, nullptr});
 }
 
 void add_activations(std::vector<Row>& r) {
@@ -222,11 +220,7 @@ void add_activations(std::vector<Row>& r) {
   r.push_back({"_prelu_kernel", kReals, {"[3,5] [3,5]", "[3,5] [5]"}, 0, "self weight"});
   r.push_back(
       {"prelu", kReals, {"[3,5] [5]", "[3,5] [1]", "[3] [1]", "[2,3,4] [3]"}, 0, "self weight"});
-  r.push_back({"native_dropout_backward",
-               kReals,
-               {"[3,5] [3,5]:bool 2.0"},
-               0,
-               "grad_output mask"});
+  r.push_back({"native_dropout_backward", kReals, {"[3,5] [3,5]:bool 2.0"}, 0, "grad_output mask"});
   r.push_back({"rrelu", kReals, {"[3,5]", "[3] 0.25 0.5"}, 0, "self"});
 }
 

@@ -32,15 +32,15 @@ class Random {
 };
 
 enum class Domain {
-  kAny,  // (-2, 2), never 0, an integer or a multiple of a half; integers -3 ... 3
-  kPos,  // (0.25, 2.25); integers 1 ... 4
-  kUnit, // (-1, 1)
-  kProb, // (0, 1)
-  kOne,  // (1, 3)
-  kNonzero,  // as kAny; integers never 0
-  kDistinct, // no two elements of the tensor equal or near
-  kSorted,   // ascending along the last dimension, distinct
-  kBelow,    // integers 0 ... n - 1
+  kAny,       // (-2, 2), never 0, an integer or a multiple of a half; integers -3 ... 3
+  kPos,       // (0.25, 2.25); integers 1 ... 4
+  kUnit,      // (-1, 1)
+  kProb,      // (0, 1)
+  kOne,       // (1, 3)
+  kNonzero,   // as kAny; integers never 0
+  kDistinct,  // no two elements of the tensor equal or near
+  kSorted,    // ascending along the last dimension, distinct
+  kBelow,     // integers 0 ... n - 1
 };
 
 struct TensorSpec {
@@ -74,8 +74,7 @@ double real_value(Domain domain, Random& random, int which, int64_t position, in
   }
 }
 
-int64_t integer_value(Domain domain, Random& random, int64_t position, Dtype dtype,
-                      int64_t below) {
+int64_t integer_value(Domain domain, Random& random, int64_t position, Dtype dtype, int64_t below) {
   bool is_signed = dtype != Dtype::kU8 && dtype != Dtype::kBool;
   switch (domain) {
     case Domain::kBelow: return random.below(std::max<int64_t>(below, 1));
@@ -96,14 +95,13 @@ std::vector<int64_t> order_of(const TensorSpec& spec, int64_t numel, Random& ran
   std::vector<int64_t> order(static_cast<size_t>(numel));
   for (int64_t i = 0; i < numel; ++i) order[size_t(i)] = i;
   if (spec.domain != Domain::kDistinct) return order;
-  for (int64_t i = numel; i > 1; --i) std::swap(order[size_t(i - 1)], order[size_t(random.below(i))]);
+  for (int64_t i = numel; i > 1; --i)
+    std::swap(order[size_t(i - 1)], order[size_t(random.below(i))]);
   return order;
 }
 
 Tensor make(const TensorSpec& spec, Dtype open, uint64_t seed, int which) {
-  Dtype d = spec.dtype != Dtype::kUndefined ? spec.dtype
-            : spec.real_part               ? to_real(open)
-                                           : open;
+  Dtype d = spec.dtype != Dtype::kUndefined ? spec.dtype : spec.real_part ? to_real(open) : open;
   Random random(seed * 977 + uint64_t(which));
   Numbers n;
   n.sizes = spec.sizes;
@@ -181,8 +179,8 @@ bool is_real(std::string_view word) {
 
 void apply_modifier(Reader& r, std::string_view word, TensorSpec& spec) {
   static const std::unordered_map<std::string_view, Domain> domains = {
-      {"pos", Domain::kPos},   {"unit", Domain::kUnit},    {"prob", Domain::kProb},
-      {"one", Domain::kOne},   {"nz", Domain::kNonzero},   {"distinct", Domain::kDistinct},
+      {"pos", Domain::kPos},      {"unit", Domain::kUnit},  {"prob", Domain::kProb},
+      {"one", Domain::kOne},      {"nz", Domain::kNonzero}, {"distinct", Domain::kDistinct},
       {"sorted", Domain::kSorted}};
   if (auto it = domains.find(word); it != domains.end()) {
     spec.domain = it->second;
@@ -283,8 +281,7 @@ Value word_value(Reader& r, std::string_view word) {
       {"cpu", tagged(Tag::kDevice, Arg(Device(DeviceType::kCPU)).i)},
       {"meta", tagged(Tag::kDevice, Arg(Device(DeviceType::kMeta)).i)}};
   if (auto it = words.find(word); it != words.end()) return it->second;
-  if (Dtype d = dtype_of_name(word); d != Dtype::kUndefined)
-    return tagged(Tag::kDtype, int64_t(d));
+  if (Dtype d = dtype_of_name(word); d != Dtype::kUndefined) return tagged(Tag::kDtype, int64_t(d));
   return number_value(r, word);
 }
 
@@ -405,9 +402,7 @@ Tensors Sample::run(Form form, Tensors outs) const {
   return call(*op_, form, Args(a.data(), a.size()), std::move(outs));
 }
 
-std::string Sample::describe() const {
-  return str(op_->name(), "(", text_, ") ", name_of(dtype_));
-}
+std::string Sample::describe() const { return str(op_->name(), "(", text_, ") ", name_of(dtype_)); }
 
 const Row* row_of(const Op& op) {
   static const auto* index = [] {

@@ -38,21 +38,21 @@ inline constexpr DtypeSet kNone = 0, kBools = set_of(Dtype::kBool), kInts = 0b11
                           kRealNumbers = kBools | kInts | kReals, kAll = kBools | kNumbers;
 
 enum RowFlag : uint32_t {
-  kRandomValues = 1,      // results differ from call to call: values are not compared
-  kNoGradient = 2,        // has no derivative anywhere it is defined
-  kNoSecond = 4,          // PyTorch defines no double backward
-  kNoInplace = 8,         // f_ is not defined though the sizes would allow it
-  kNoOut = 16,            // f_out is not defined
-  kUninitialised = 32,    // results hold whatever was in memory
-  kPermutesInput = 64,    // any order of equal results is right
-  kAliases = 128,         // may return its argument itself
-  kLoose = 256,           // differences of 100 times the usual bound
-  kReadsValues = 512,     // no meta device: sizes or checks depend on values
-  kWideResults = 1024,    // f64 and c128 whatever the operands are
-  kReadsStrides = 2048,   // the result depends on strides and offset by definition
-  kDtypeGiven = 16384,    // the result's dtype is an argument's or fixed
-  kCounts = 8192,         // works in proportion to the values of its integers
-  kRefusesBits = 4096,    // lazily conjugated or negated arguments are an error by definition
+  kRandomValues = 1,     // results differ from call to call: values are not compared
+  kNoGradient = 2,       // has no derivative anywhere it is defined
+  kNoSecond = 4,         // PyTorch defines no double backward
+  kNoInplace = 8,        // f_ is not defined though the sizes would allow it
+  kNoOut = 16,           // f_out is not defined
+  kUninitialised = 32,   // results hold whatever was in memory
+  kPermutesInput = 64,   // any order of equal results is right
+  kAliases = 128,        // may return its argument itself
+  kLoose = 256,          // differences of 100 times the usual bound
+  kReadsValues = 512,    // no meta device: sizes or checks depend on values
+  kWideResults = 1024,   // f64 and c128 whatever the operands are
+  kReadsStrides = 2048,  // the result depends on strides and offset by definition
+  kDtypeGiven = 16384,   // the result's dtype is an argument's or fixed
+  kCounts = 8192,        // works in proportion to the values of its integers
+  kRefusesBits = 4096,   // lazily conjugated or negated arguments are an error by definition
 };
 
 struct Row {

@@ -19,8 +19,9 @@ const std::vector<Row>& rows() {
 
 const std::vector<Exclusion>& exclusions() {
   static const auto* all = new std::vector<Exclusion>{
-      {"view_scatter", "takes a recorded view step, which no text can name; the tape's tests and "
-                       "every view row's gradient run it"},
+      {"view_scatter",
+       "takes a recorded view step, which no text can name; the tape's tests and "
+       "every view row's gradient run it"},
       {"_fused_sgd_", "updates lists in place; tests/optim compares it with loops"},
       {"_fused_adam_", "updates lists in place; tests/optim compares it with loops"},
       {"_fused_adamw_", "updates lists in place; tests/optim compares it with loops"},

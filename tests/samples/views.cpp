@@ -55,9 +55,15 @@ void add_bits(std::vector<Row>& r) {
   r.push_back({"real", kFloating | kInts | kBools, {"[2,3]", "[]"}, kAliases, ""});
   r.push_back({"imag", kComplexes, {"[2,3]", "[]"}, kAliases, ""});
   r.push_back({"view_as_real", kComplexes, {"[2,3]", "[]"}, kAliases | kRefusesBits, ""});
-  r.push_back(
-      {"view_as_complex", kReals & ~set_of(Dtype::kBF16), {"[3,2]", "[2]"}, kAliases | kReadsStrides, ""});
-  r.push_back({"view.dtype", kAll & ~kComplexes, {"[2,8] u8"}, kAliases | kReadsStrides | kNoGradient | kRefusesBits});
+  r.push_back({"view_as_complex",
+               kReals & ~set_of(Dtype::kBF16),
+               {"[3,2]", "[2]"},
+               kAliases | kReadsStrides,
+               ""});
+  r.push_back({"view.dtype",
+               kAll & ~kComplexes,
+               {"[2,8] u8"},
+               kAliases | kReadsStrides | kNoGradient | kRefusesBits});
   for (const char* op : {"conj", "_conj", "resolve_conj", "resolve_neg"})
     r.push_back({op, kAll, {"[2,3]", "[]"}, kAliases, ""});
   r.push_back({"_neg_view", kNumbers, {"[2,3]", "[]"}, kAliases, ""});
@@ -109,8 +115,8 @@ void add_joins(std::vector<Row>& r) {
   join("repeat", {"[2,3] {2,1}", "[3] {2,2}", "[] {3}", "[2] {0}"});
   join("tile", {"[2,3] {2,1}", "[2,3] {2}", "[3] {2,2}"});
   join("repeat_interleave", {"[2,3] 2", "[2,3] 2 1", "[2,3] [2]:<3 0"}, kReadsValues);
-  r.push_back({"repeat_interleave.Tensor", kNone, {"[3]:<4", "[3]:<4:i32"},
-               kNoGradient | kReadsValues});
+  r.push_back(
+      {"repeat_interleave.Tensor", kNone, {"[3]:<4", "[3]:<4:i32"}, kNoGradient | kReadsValues});
   join("roll", {"[2,3] {1}", "[2,3] {1} {0}", "[2,3] {-1,2} {0,1}", "[0,3] {1} {0}"});
   join("flip", {"[2,3] {0}", "[2,3] {0,1}", "[2,3] {-1}", "[] {}", "[0,3] {0}"});
   join("fliplr", {"[2,3]"});

@@ -8,7 +8,6 @@
 namespace fornax::samples::suites {
 namespace {
 
-
 TEST(ErrorSamples, GiveTheListedErrors) {
   for (const ErrorRow& row : error_rows()) {
     SCOPED_TRACE(str(row.op, "(", row.call, ")"));

@@ -6,7 +6,6 @@
 namespace fornax::samples::suites {
 namespace {
 
-
 bool same_sizes(const Tensor& a, const Tensor& b) { return a.sizes() == b.sizes(); }
 
 bool has_forms(const Op& op) {
@@ -68,9 +67,9 @@ FX_SUITE(InplaceGradient) {
     other.run(Form::kInplace);
     Tensor result = other.values()[0].tensor;
     Tensor seed = Sample(*find_op("add"), "[2] [2]", s.dtype(), 3).values()[0].tensor;
-    seed = test::write({want[0].impl()->sizes,
-                        std::vector<test::Number>(size_t(want[0].numel()), {0.5, 0})},
-                       s.dtype());
+    seed = test::write(
+        {want[0].impl()->sizes, std::vector<test::Number>(size_t(want[0].numel()), {0.5, 0})},
+        s.dtype());
     auto grads = autograd::grad({result}, leaves, {seed}, {}, false, true);
     auto expected = autograd::grad({want[0]}, plain_leaves, {seed}, {}, false, true);
     for (size_t i = 0; i < grads.size(); ++i)

@@ -12,9 +12,9 @@ void expect_numbers(const Tensor& got, const Numbers& want, double looseness, si
   Bound b = test::bound_of(got.dtype());
   Numbers stored = want;
   if (is_integral(got.dtype())) stored = test::read(test::write(want, got.dtype()));
-  EXPECT_EQ(test::difference(test::read(got), stored,
-                             {b.relative * looseness, b.absolute * looseness}),
-            "")
+  EXPECT_EQ(
+      test::difference(test::read(got), stored, {b.relative * looseness, b.absolute * looseness}),
+      "")
       << "result " << i;
 }
 

@@ -5,7 +5,6 @@
 namespace fornax::samples::suites {
 namespace {
 
-
 // The sample's differentiable tensors, and the call as a function of them.
 std::vector<Tensor> inputs_of(const Sample& s) {
   std::vector<Tensor> inputs;

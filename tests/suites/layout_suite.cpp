@@ -4,7 +4,6 @@
 namespace fornax::samples::suites {
 namespace {
 
-
 bool comparable(const Row& row) { return !(row.flags & (kRandomValues | kUninitialised)); }
 
 FX_SUITE(Strided) {
@@ -34,7 +33,8 @@ FX_SUITE(Expanded) {
       Tensor repeated = test::first_slice_repeated(t);
       Tensor plain = test::contiguous_of(repeated);
       size_t a = 0, b = 0;
-      Sample lazy = s.map([&](const Tensor& x, const Slot&) { return a++ == which ? repeated : x; });
+      Sample lazy =
+          s.map([&](const Tensor& x, const Slot&) { return a++ == which ? repeated : x; });
       Sample full = s.map([&](const Tensor& x, const Slot&) { return b++ == which ? plain : x; });
       Tensors want;
       try {
@@ -78,7 +78,8 @@ FX_SUITE(ConjAndNegBits) {
   for_each_call(row(), set_of(Dtype::kC128) | set_of(Dtype::kF64), [&](const Sample& s) {
     Tensors want = s.run();
     bool complex = is_complex(s.dtype());
-    for (uint16_t bits : {uint16_t(kNegFlag), uint16_t(kConjFlag), uint16_t(kConjFlag | kNegFlag)}) {
+    for (uint16_t bits :
+         {uint16_t(kNegFlag), uint16_t(kConjFlag), uint16_t(kConjFlag | kNegFlag)}) {
       if ((bits & kConjFlag) && !complex) continue;
       Sample lazy = s.map([&](const Tensor& t, const Slot&) {
         if (!is_differentiable(t.dtype()) || ((bits & kConjFlag) && !t.is_complex())) return t;

@@ -10,7 +10,6 @@
 namespace fornax::samples::suites {
 namespace {
 
-
 struct Forward {
   Sample sample;
   std::vector<Tensor> inputs, results, seeds;

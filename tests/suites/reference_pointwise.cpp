@@ -139,9 +139,9 @@ double logit(const X& x) {
   return std::log(p / (1 - p));
 }
 
-#define FX_EACH(name, ...)                                                                   \
-  t[name] = [](const Sample& s) {                                                            \
-    return each(s, [](const X& x) -> Number { return (__VA_ARGS__); });                      \
+#define FX_EACH(name, ...)                                              \
+  t[name] = [](const Sample& s) {                                       \
+    return each(s, [](const X& x) -> Number { return (__VA_ARGS__); }); \
   };
 
 void add_arithmetic(ReferenceTable& t) {
@@ -197,8 +197,8 @@ void add_binary(ReferenceTable& t) {
   FX_EACH("le", double(x.r(0) <= x.r(1)))
   FX_EACH("gt", double(x.r(0) > x.r(1)))
   FX_EACH("ge", double(x.r(0) >= x.r(1)))
-  FX_EACH("isclose", double(x[0] == x[1] || std::abs(x[0] - x[1]) <=
-                                               x.r(3) + std::abs(x.r(2) * x[1])))
+  FX_EACH("isclose",
+          double(x[0] == x[1] || std::abs(x[0] - x[1]) <= x.r(3) + std::abs(x.r(2) * x[1])))
   FX_EACH("logical_not", double(x[0] == 0.0))
   FX_EACH("logical_and", double(x[0] != 0.0 && x[1] != 0.0))
   FX_EACH("logical_or", double(x[0] != 0.0 || x[1] != 0.0))
@@ -280,9 +280,9 @@ void add_special(ReferenceTable& t) {
   FX_EACH("special_bessel_y1", std::cyl_neumann(1, x.r()))
   FX_EACH("special_spherical_bessel_j0", sinc(x[0] / kPi))
   FX_EACH("special_hermite_polynomial_h", std::hermite(unsigned(x.n(1)), x.r()))
-  FX_EACH("special_hermite_polynomial_he",
-          std::pow(2.0, -double(x.n(1)) / 2) *
-              std::hermite(unsigned(x.n(1)), x.r() / std::sqrt(2.0)))
+  FX_EACH(
+      "special_hermite_polynomial_he",
+      std::pow(2.0, -double(x.n(1)) / 2) * std::hermite(unsigned(x.n(1)), x.r() / std::sqrt(2.0)))
   FX_EACH("special_laguerre_polynomial_l", laguerre(x.r(), x.n(1)))
   FX_EACH("special_legendre_polynomial_p", std::legendre(unsigned(x.n(1)), x.r()))
   FX_EACH("special_chebyshev_polynomial_t", std::cos(x.r(1) * std::acos(x.r())))
@@ -297,8 +297,8 @@ void add_activations(ReferenceTable& t) {
   FX_EACH("log_sigmoid", -softplus(-x.r()))
   FX_EACH("silu", x[0] / (1.0 + std::exp(-x[0])))
   FX_EACH("mish", x.r() * std::tanh(softplus(x.r())))
-  FX_EACH("selu", elu(x.r(), 1.6732632423543772848170429916717,
-                      1.0507009873554804934193349852946, 1))
+  FX_EACH("selu",
+          elu(x.r(), 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1))
   FX_EACH("hardsigmoid", std::min(std::max(x.r() + 3, 0.0), 6.0) / 6)
   FX_EACH("hardswish", x.r() * std::min(std::max(x.r() + 3, 0.0), 6.0) / 6)
   FX_EACH("gelu", gelu(x))

@@ -24,8 +24,7 @@ Dtype main_dtype(const Row& row) {
   return Dtype::kF32;
 }
 
-void expect_same(const Tensors& got, const Tensors& want, std::string_view what,
-                 double looseness) {
+void expect_same(const Tensors& got, const Tensors& want, std::string_view what, double looseness) {
   ASSERT_EQ(got.size(), want.size()) << what;
   for (size_t i = 0; i < got.size(); ++i) {
     test::Bound b = test::bound_of(want[i].defined() ? want[i].dtype() : Dtype::kF64);

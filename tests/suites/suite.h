@@ -11,7 +11,6 @@
 
 namespace fornax::samples::suites {
 
-
 class PerRow : public ::testing::TestWithParam<const Row*> {
  protected:
   const Row& row() const { return *GetParam(); }
@@ -24,12 +23,12 @@ std::vector<const Row*> known_rows();
 std::string name_of_row(const ::testing::TestParamInfo<const Row*>& info);
 
 // Defines a suite and its case for every row.
-#define FX_SUITE(Name)                                                                        \
-  using Name = ::fornax::samples::suites::PerRow;                                                      \
-  class Name##Suite : public Name {};                                                         \
-  INSTANTIATE_TEST_SUITE_P(Rows, Name##Suite,                                                 \
-                           ::testing::ValuesIn(::fornax::samples::suites::known_rows()),               \
-                           ::fornax::samples::suites::name_of_row);                                    \
+#define FX_SUITE(Name)                                                                   \
+  using Name = ::fornax::samples::suites::PerRow;                                        \
+  class Name##Suite : public Name {};                                                    \
+  INSTANTIATE_TEST_SUITE_P(Rows, Name##Suite,                                            \
+                           ::testing::ValuesIn(::fornax::samples::suites::known_rows()), \
+                           ::fornax::samples::suites::name_of_row);                      \
   TEST_P(Name##Suite, Row)
 
 // Runs fn, turning an Error into a failure of the case. Returns whether none was thrown.

@@ -5,7 +5,6 @@
 namespace fornax::samples::suites {
 namespace {
 
-
 // The row's own large calls; elementwise operators get their first call with large operands.
 std::vector<std::string> large_calls(const Row& row, const Op& op) {
   std::vector<std::string> calls(row.large.begin(), row.large.end());

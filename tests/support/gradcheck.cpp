@@ -79,9 +79,9 @@ std::string compare(const std::vector<Tensor>& analytic, const std::vector<Tenso
     for (size_t i = 0; i < want.size(); ++i) {
       double allowed = o.absolute + o.relative * std::abs(want[i]);
       if (!(std::abs(got[i] - want[i]) <= allowed))
-        return str(what, " of input ", int64_t(k), " element ", int64_t(i), " is (",
-                   got[i].real(), ", ", got[i].imag(), "), differences give (", want[i].real(),
-                   ", ", want[i].imag(), ")");
+        return str(what, " of input ", int64_t(k), " element ", int64_t(i), " is (", got[i].real(),
+                   ", ", got[i].imag(), "), differences give (", want[i].real(), ", ",
+                   want[i].imag(), ")");
     }
   }
   return {};
@@ -113,16 +113,15 @@ std::string check_first(DifferentiableFunction f, const std::vector<Tensor>& giv
     std::vector<Tensor> tracked = fresh(at, true);
     Outputs here = outputs_of(f, tracked);
     double sum = 0;
-    for (size_t i = 0; i < here.results.size(); ++i)
-      sum += inner(o.weights[i], here.results[i]);
+    for (size_t i = 0; i < here.results.size(); ++i) sum += inner(o.weights[i], here.results[i]);
     return sum;
   };
   return compare(analytic, inputs, value, options, "gradient");
 }
 
 // inputs, then the weights of the results.
-std::vector<Tensor> gradients_at(DifferentiableFunction f, const std::vector<Tensor>& at,
-                                 size_t n, bool create_graph) {
+std::vector<Tensor> gradients_at(DifferentiableFunction f, const std::vector<Tensor>& at, size_t n,
+                                 bool create_graph) {
   std::vector<Tensor> inputs(at.begin(), at.begin() + long(n));
   std::vector<Tensor> weights(at.begin() + long(n), at.end());
   Outputs o = outputs_of(f, inputs);

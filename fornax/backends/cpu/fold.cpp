@@ -4,8 +4,8 @@
 
 #include "fornax/base/isa.h"
 #include "fornax/base/threads.h"
-#include "fornax/core/op.h"
 #include "fornax/core/copy.h"
+#include "fornax/core/op.h"
 
 namespace fornax {
 

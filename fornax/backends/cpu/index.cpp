@@ -8,8 +8,8 @@
 #include "fornax/backends/cpu/pointwise.h"
 #include "fornax/backends/cpu/register.h"
 #include "fornax/base/threads.h"
-#include "fornax/ops/index.h"
 #include "fornax/core/copy.h"
+#include "fornax/ops/index.h"
 #include "fornax/ops/records.h"
 
 namespace fornax::cpu {
@@ -187,23 +187,21 @@ RowPlan plan_along(const Tensor& x, const Tensor& index, int64_t dim, bool wrap,
 
 void index_select_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   const Tensor& x = args.tensor(0);
-  RowPlan plan = plan_along(x, args.tensor(2), dim_of(args, x, "index_select"), false,
-                            "index_select");
+  RowPlan plan =
+      plan_along(x, args.tensor(2), dim_of(args, x, "index_select"), false, "index_select");
   if (outs[0].numel()) read_rows(plan, x, outs[0]);
 }
 
 void index_copy_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   const Tensor &x = args.tensor(0), &out = outs[0];
-  RowPlan plan =
-      plan_along(x, args.tensor(2), dim_of(args, x, "index_copy"), false, "index_copy");
+  RowPlan plan = plan_along(x, args.tensor(2), dim_of(args, x, "index_copy"), false, "index_copy");
   start_from(out, x);
   write_rows(plan, out, apart(args.tensor(3), out));
 }
 
 void index_fill_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   const Tensor &x = args.tensor(0), &out = outs[0];
-  RowPlan plan =
-      plan_along(x, args.tensor(2), dim_of(args, x, "index_fill"), true, "index_fill");
+  RowPlan plan = plan_along(x, args.tensor(2), dim_of(args, x, "index_fill"), true, "index_fill");
   start_from(out, x);
   Tensor value = args[3].is_number() ? one_value(args.number(3), x.dtype())
                                      : converted(args.tensor(3), x.dtype());
@@ -218,8 +216,7 @@ void index_add_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   if (args.has(4) && !(args.number(4) == Scalar(1))) {
     Tensor scaled = make_tensor(Meta(source.dtype(), source.sizes()));
     Arg mul_args[] = {Arg(source), args[4]};
-    if (source.numel())
-      pointwise_kernel({mul_op, {}}, Args(mul_args, 2), ArrayRef<Tensor>(scaled));
+    if (source.numel()) pointwise_kernel({mul_op, {}}, Args(mul_args, 2), ArrayRef<Tensor>(scaled));
     source = scaled;
   }
   if (source.numel()) combine_rows(plan, out, source, Combine::kSum);

@@ -5,9 +5,9 @@
 
 #include "fornax/base/isa.h"
 #include "fornax/base/threads.h"
+#include "fornax/core/copy.h"
 #include "fornax/core/op.h"
 #include "fornax/ops/index.h"
-#include "fornax/core/copy.h"
 
 namespace fornax {
 
@@ -138,8 +138,8 @@ void read_rows(const RowPlan& plan, const Tensor& large, const Tensor& small) {
     while (first < last) {
       int64_t r = first / n, b = first % n, count = std::min(n - b, last - first);
       RowWalk walk{plan.places.data() + b, count, plan.q, plan.small_place};
-      loop(at(small, r * plan.small_outer + b * plan.small_place),
-           at(large, plan.outer[size_t(r)]), walk);
+      loop(at(small, r * plan.small_outer + b * plan.small_place), at(large, plan.outer[size_t(r)]),
+           walk);
       first += count;
     }
   });
@@ -153,8 +153,8 @@ static void run_rows(const RowPlan& plan, const Tensor& large, const Tensor& sma
   split_writes(outer, n * plan.q, extent_of(plan.places),
                [&](int64_t a, int64_t b, int64_t low, int64_t high) {
                  for (int64_t r = a; r < b; ++r) {
-                   RowWalk walk{plan.places.data(), n, plan.q, fill ? 0 : plan.small_place, low,
-                                high};
+                   RowWalk walk{plan.places.data(),          n,   plan.q,
+                                fill ? 0 : plan.small_place, low, high};
                    loop(at(large, plan.outer[size_t(r)]),
                         at(small, fill ? 0 : r * plan.small_outer), fill, walk);
                  }
@@ -222,9 +222,12 @@ ElementPlan element_plan(const Tensor& index, IntArrayRef given, int64_t dim,
 
 static ElementWalk walk_of(const ElementPlan& plan, int64_t row) {
   const int64_t* index = static_cast<const int64_t*>(plan.index.impl()->data());
-  return {index + row * plan.q, plan.inner.empty() ? nullptr : plan.inner.data(),
-          plan.n,               plan.q,
-          plan.stride,          0,
+  return {index + row * plan.q,
+          plan.inner.empty() ? nullptr : plan.inner.data(),
+          plan.n,
+          plan.q,
+          plan.stride,
+          0,
           plan.q};
 }
 

@@ -28,9 +28,9 @@ void combine_rows(const RowPlan& plan, const Tensor& large, const Tensor& small,
 
 // One index per element: (outer, n, q) indices into a large contiguous tensor.
 struct ElementPlan {
-  Tensor index;                     // contiguous int64, checked
-  std::vector<int64_t> outer;       // offsets of outer positions in the large tensor
-  std::vector<int64_t> inner;       // of inner ones; empty: 0, 1, ...
+  Tensor index;                // contiguous int64, checked
+  std::vector<int64_t> outer;  // offsets of outer positions in the large tensor
+  std::vector<int64_t> inner;  // of inner ones; empty: 0, 1, ...
   int64_t n = 0, q = 1, stride = 1;
 };
 // For index[...] along dimension `dim` of a contiguous tensor of `sizes`.

@@ -5,9 +5,9 @@
 #include "fornax/backends/cpu/pointwise.h"
 #include "fornax/backends/cpu/register.h"
 #include "fornax/base/threads.h"
+#include "fornax/core/copy.h"
 #include "fornax/expr/loops.h"
 #include "fornax/ops/index.h"
-#include "fornax/core/copy.h"
 #include "fornax/ops/records.h"
 
 namespace fornax::cpu {

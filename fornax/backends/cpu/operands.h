@@ -1,8 +1,8 @@
 // What kernels do to their operands below the operator level.
 #pragma once
 
-#include "fornax/core/op.h"
 #include "fornax/core/copy.h"
+#include "fornax/core/op.h"
 
 namespace fornax::cpu {
 

@@ -7,8 +7,8 @@
 #include "fornax/backends/cpu/register.h"
 #include "fornax/base/isa.h"
 #include "fornax/base/threads.h"
-#include "fornax/expr/loops.h"
 #include "fornax/core/copy.h"
+#include "fornax/expr/loops.h"
 #include "fornax/ops/records.h"
 
 namespace fornax {

@@ -3,9 +3,9 @@
 #include "fornax/backends/cpu/pointwise.h"
 
 #include "fornax/base/key_cache.h"
+#include "fornax/core/copy.h"
 #include "fornax/expr/loops.h"
 #include "fornax/expr/vm.h"
-#include "fornax/core/copy.h"
 #include "fornax/ops/pointwise.h"
 
 namespace fornax::cpu {

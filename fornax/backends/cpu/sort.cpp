@@ -82,7 +82,8 @@ void sort_by_digits(Entry<K>* entries, Entry<K>* other, int64_t n) {
   constexpr int kDigits = sizeof(K);
   std::vector<int64_t> counts(size_t(kDigits) * 256, 0);
   for (int64_t i = 0; i < n; ++i)
-    for (int d = 0; d < kDigits; ++d) ++counts[size_t(d * 256 + int(entries[i].key >> (8 * d) & 255))];
+    for (int d = 0; d < kDigits; ++d)
+      ++counts[size_t(d * 256 + int(entries[i].key >> (8 * d) & 255))];
   Entry<K>* from = entries;
   Entry<K>* to = other;
   for (int d = 0; d < kDigits; ++d) {
@@ -158,9 +159,7 @@ struct Rows {
   int64_t outer = 1, n = 1, inner = 1;
   int64_t count() const { return outer * inner; }
   // First element of row r in a tensor whose rows have `length` elements.
-  int64_t start(int64_t r, int64_t length) const {
-    return r / inner * length * inner + r % inner;
-  }
+  int64_t start(int64_t r, int64_t length) const { return r / inner * length * inner + r % inner; }
 };
 
 Rows rows_of(const Tensor& x, int64_t dim) {
@@ -177,8 +176,7 @@ template <class T>
 using Bits = typename KeyOf<T>::Bits;
 
 template <class T>
-void load_row(const T* x, const Rows& rows, int64_t r, bool descending,
-              Entry<Bits<T>>* entries) {
+void load_row(const T* x, const Rows& rows, int64_t r, bool descending, Entry<Bits<T>>* entries) {
   const T* p = x + rows.start(r, rows.n);
   Bits<T> flip = descending ? Bits<T>(~Bits<T>(0)) : Bits<T>(0);
   for (int64_t i = 0; i < rows.n; ++i)
@@ -254,8 +252,8 @@ void select_rank(Entry<K>* entries, int64_t n, int64_t k) {
   auto behind = [&](int64_t a, int64_t b) { return entries[b].key < entries[a].key; };
   int64_t left = 0, right = n - 1;
   for (int rounds = 0; right > left; ++rounds) {
-    if (rounds > 128) return std::nth_element(entries + left, entries + k, entries + right + 1,
-                                              key_before<K>);
+    if (rounds > 128)
+      return std::nth_element(entries + left, entries + k, entries + right + 1, key_before<K>);
     if (right == left + 1) {
       if (behind(left, right)) std::swap(entries[left], entries[right]);
       return;
@@ -354,8 +352,8 @@ void kthvalue_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
 
 // ---- searching
 struct Search {
-  int64_t n;              // elements of a sequence
-  int64_t values_each;    // values per sequence; all belong to one if there is one
+  int64_t n;            // elements of a sequence
+  int64_t values_each;  // values per sequence; all belong to one if there is one
   bool shared;
   bool right;
   const int64_t* sorter;  // null: the sequence lies in order
@@ -420,9 +418,8 @@ void searchsorted_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs)
   Search s{sequence.sizes().back(), values.dim() ? values.sizes().back() : 1, sequence.dim() == 1,
            args.flag(3) || (args.has(4) && args.text(4) == "right"), nullptr};
   if (args.has(5)) s.sorter = static_cast<const int64_t*>(args.tensor(5).impl()->data());
-  with_type(sequence.dtype(), [&](auto t) {
-    search_typed<decltype(t)>(sequence, values, s, outs[0]);
-  });
+  with_type(sequence.dtype(),
+            [&](auto t) { search_typed<decltype(t)>(sequence, values, s, outs[0]); });
 }
 
 }  // namespace

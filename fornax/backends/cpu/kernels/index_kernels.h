@@ -37,8 +37,8 @@ struct IndexKernels {
   // step 0 in the walk and `fill`: the first element of small for all.
   void (*write_rows[5])(void* large, const void* small, bool fill, const RowWalk& walk);
   // By dtype; null for complex kMax, kMin and for f16, bf16, c32, which are widened by the caller.
-  void (*combine_elements[kDtypeCount][kCombineCount])(void* large, const void* small,
-                                                       int64_t step, const ElementWalk& walk);
+  void (*combine_elements[kDtypeCount][kCombineCount])(void* large, const void* small, int64_t step,
+                                                       const ElementWalk& walk);
   void (*combine_rows[kDtypeCount][kCombineCount])(void* large, const void* small, bool fill,
                                                    const RowWalk& walk);
 };
