@@ -130,8 +130,7 @@ int main(int argc, char** argv) try {
     for (auto& batch : *loader) {
       adam.zero_grad();
       Tensor output = net->forward(batch.data);
-      Tensor loss =
-          (output.logsumexp({1}) - output.gather(1, batch.target.unsqueeze(1)).squeeze(1)).mean();
+      Tensor loss = cross_entropy_loss(output, batch.target);
       loss.backward();
       adam.step();
       int64_t n = batch.data.size(0);

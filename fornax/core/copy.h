@@ -7,7 +7,7 @@ namespace fornax {
 
 // A contiguous tensor of the same elements, conj and neg resolved.
 Tensor contiguous_copy(const Tensor& t);
-// Writes the elements of `from` (same sizes) into `to`, with conversion.
+// Writes the elements of `from`, broadcast to the sizes of `to`, into `to`, with conversion.
 void copy_elements(const Tensor& to, const Tensor& from);
 
 }  // namespace fornax

@@ -394,6 +394,27 @@ void expand_body(Call& call) {
   call.outs = std::move(given);
 }
 
+// Results whose sizes only the kernel knows: it makes them, then they are stored where they belong.
+static void run_sized_by_data(Call& call) {
+  const Op& op = call.op;
+  Device device = call.args.tensor(0).device();
+  FX_CHECK(!device.is_meta(), kUnsupported, op.name(),
+           ": the result's sizes depend on values, which a meta tensor lacks");
+  const Kernel& kernel = find_kernel(op, device);
+  Tensors results;
+  results.resize(size_t(op.n_returns));
+  run_kernel(call, kernel, results);
+  Tensors given = targets_of(call, results.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!given[i].defined()) continue;
+    fit_target(call, given[i], meta_of(results[i]));
+    copy_elements(given[i], results[i]);
+    given[i].impl()->version().fetch_add(1, std::memory_order_relaxed);
+    results[i] = given[i];
+  }
+  call.outs = std::move(results);
+}
+
 void run(Call& call) {
   const Op& op = call.op;
   if (op.short_call && op.short_call(call)) return;
@@ -402,17 +423,8 @@ void run(Call& call) {
   op.infer(infer);
   Metas& metas = infer.outs;
   if (op.kind == OpKind::kView) return run_view(call, metas);
+  if (op.is(kShapeFromData) && metas.empty()) return run_sized_by_data(call);
   if (call.form != Form::kNew || op.writes.any) return run_into_targets(call, metas);
-  if (op.is(kShapeFromData) &&
-      metas.empty()) {  // the kernel makes its results: no target can be given
-    Device device = call.args.tensor(0).device();
-    FX_CHECK(!device.is_meta(), kUnsupported, op.name(),
-             ": the result's sizes depend on values, which a meta tensor lacks");
-    const Kernel& kernel = find_kernel(op, device);
-    call.outs.clear();
-    call.outs.resize(size_t(op.n_returns));
-    return run_kernel(call, kernel, call.outs);
-  }
   call.outs.clear();
   for (const Meta& m : metas) call.outs.push_back(make_tensor(m));
   Device device = device_of(metas);

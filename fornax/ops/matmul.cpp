@@ -85,8 +85,12 @@ void bmm_vmap(Vmapped& v) {
 // --------------------------------------------------------------------------------
 bool is_number(const Scalar& s, int value) { return s == Scalar(value); }
 
-Tensor weighted_sum(const Tensor& self, const Tensor& product, const Scalar& beta,
-                    const Scalar& alpha) {
+// Factors of integer products lose their fraction, as in PyTorch.
+Tensor weighted_sum(const Tensor& self, const Tensor& product, Scalar beta, Scalar alpha) {
+  if (is_integral(product.dtype())) {
+    beta = Scalar(beta.to_int());
+    alpha = Scalar(alpha.to_int());
+  }
   Tensor p = is_number(alpha, 1) ? product : product * alpha;
   if (is_number(beta, 0)) return self.dim() <= p.dim() ? p : p.expand_as(self);
   return is_number(beta, 1) ? self + p : self * beta + p;
@@ -95,8 +99,6 @@ Tensor weighted_sum(const Tensor& self, const Tensor& product, const Scalar& bet
 void check_factors(const Infer& f, Dtype d) {
   for (size_t i : {size_t(3), size_t(4)}) {
     if (!f.args.has(i)) continue;
-    FX_CHECK(!is_integral(d) || f.args.number(i).is_integral(), kType, f.op.name(), ": ",
-             i == 3 ? "beta" : "alpha", " must be an integer for tensors of ", d);
     FX_CHECK(is_complex(d) || !f.args.number(i).is_complex(), kType, f.op.name(), ": ",
              i == 3 ? "beta" : "alpha", " must be real for tensors of ", d);
   }

@@ -268,17 +268,26 @@ void avg_pool_body(Call& c) {
                                            a.flag(5, true), a.has(6) ? a[6] : Arg(), Arg()})};
 }
 
+// Sizes of adaptive results; -1 keeps the input's.
+Dims output_sizes(const Call& c, int64_t spatial) {
+  Dims output = spread(c.op.name(), "output_size", c.args.ints(1), spatial, -1);
+  const Tensor& x = c.args.tensor(0);
+  for (int64_t d = 0; d < spatial; ++d)
+    if (output[size_t(d)] == -1 && x.dim() >= spatial) output[size_t(d)] = x.size(d - spatial);
+  return output;
+}
+
 template <int64_t spatial>
 void adaptive_avg_pool_body(Call& c) {
   Args a = c.args;
-  Dims output = spread(c.op.name(), "output_size", a.ints(1), spatial, 0);
+  Dims output = output_sizes(c, spatial);
   c.outs = Tensors{
       call1(pool_average_op, {a.tensor(0), Arg(), Arg(), Arg(), false, true, Arg(), output})};
 }
 template <int64_t spatial>
 void adaptive_max_pool_body(Call& c) {
   Args a = c.args;
-  Dims output = spread(c.op.name(), "output_size", a.ints(1), spatial, 0);
+  Dims output = output_sizes(c, spatial);
   c.outs = call(pool_max_op, Form::kNew, {a.tensor(0), Arg(), Arg(), Arg(), Arg(), false, output});
 }
 

@@ -22,6 +22,7 @@ void logcumsumexp_infer(Infer& f) {
   const Tensor& x = f.args.tensor(0);
   FX_CHECK(is_differentiable(x.dtype()), kType, "logcumsumexp: expected a floating tensor, got ",
            x.dtype());
+  FX_CHECK(!x.is_complex(), kUnsupported, "logcumsumexp: no complex kernel, got ", x.dtype());
   wrap_dim(f.args.integer(1), x.dim(), "logcumsumexp");
   f.outs.push_back(Meta(x.dtype(), x.sizes(), x.device()));
 }

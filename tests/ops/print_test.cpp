@@ -67,9 +67,9 @@ TEST(Print, StreamsAndTransforms) {
     seen = to_string(row);
     return row * 1.0;
   })(make({2, 2}, {1, 2, 3, 4}));
-  EXPECT_NE(seen.find("[ CPUDoubleType{2}, of a function transform, level 1 ] over\n 1  2\n 3  4"),
-            std::string::npos)
+  EXPECT_NE(seen.find("[ CPUDoubleType{2}, of a function transform, level "), std::string::npos)
       << seen;
+  EXPECT_NE(seen.find("] over\n 1  2\n 3  4"), std::string::npos) << seen;
 }
 
 }  // namespace

@@ -286,7 +286,7 @@ TEST(View, UnderVmap) {
   EXPECT_TRUE(same([](const Tensor& t) { return t.transpose(0, 1); }));
   EXPECT_TRUE(same([](const Tensor& t) { return t.slice(0, 1, 4, 2).t(); }));
   EXPECT_TRUE(same([](const Tensor& t) { return t.unsqueeze(-1).squeeze(); }));
-  EXPECT_TRUE(same([](const Tensor& t) { return t.split(3)[1] + t.unbind(1)[0]; }));
+  EXPECT_TRUE(same([](const Tensor& t) { return t.split(3)[1] + t.unbind(0)[0]; }));
   EXPECT_TRUE(same([](const Tensor& t) { return t.diagonal(-1).flip({0}); }));
   EXPECT_TRUE(same([](const Tensor& t) { return t.as_strided({2, 2}, {2, 1}); }));
   EXPECT_TRUE(same([](const Tensor& t) { return cat({t, t.roll({1}, {0})}, 1); }));

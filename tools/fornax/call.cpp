@@ -98,13 +98,18 @@ Arg list_arg(PreparedCall& call, const RecordList& list, const Param& param, boo
     return Arg(ArrayRef<double>(out));
   }
   auto& out = call.storage.ints.emplace_back();
-  for (const RecordValue& v : list) out.push_back(to_scalar(v).to_int());
+  for (const RecordValue& v : list) out.push_back(v.is_none() ? -1 : to_scalar(v).to_int());
   return Arg(IntArrayRef(out));
 }
 
 Arg tensor_arg(PreparedCall& call, const RecordTensor& t, const Param& param, bool with_grad) {
   if (param.type != "Tensor") {
     Tensor value = to_tensor(t);
+    if (param.list) {  // a tensor of indices where ATen has an overload for it
+      auto& list = call.storage.ints.emplace_back();
+      for (int64_t i = 0; i < value.numel(); ++i) list.push_back(value[i].item<int64_t>());
+      return Arg(IntArrayRef(list));
+    }
     Scalar s = value.item();
     if (param.type == "int") return Arg(s.to_int());
     return Arg(call.storage.scalars.emplace_back(s));
@@ -211,8 +216,10 @@ Arg to_arg(PreparedCall& call, const RecordValue& value, const Param& param, boo
   if (value.is_none()) return Arg();
   if (auto t = value.as<RecordTensor>()) return tensor_arg(call, *t, param, with_grad);
   if (auto list = value.as<RecordList>()) return list_arg(call, *list, param, with_grad);
-  if (auto s = value.as<std::string>())
+  if (auto s = value.as<std::string>()) {
+    if (param.type == "Device") return Arg(Device(*s));
     return Arg(std::string_view(call.storage.texts.emplace_back(*s)));
+  }
   if (auto d = value.as<Dtype>()) return Arg(*d);
   if (auto d = value.as<RecordDevice>()) return Arg(Device(d->name));
   if (value.as<RecordLayout>()) return Arg(kStrided);

@@ -81,7 +81,7 @@ constexpr std::string_view kAdaptiveMaxPool =
 
 std::vector<Tensor> where_function(Args a) {
   if (!a.has(1)) return by_name("nonzero_numpy", {a[0]});
-  return by_name("where", {a[0], a[1], a[2]});
+  return by_name("where", {a[1], a[0], a[2]});  // the recorder's order
 }
 
 constexpr std::string_view kLoss =
@@ -118,7 +118,7 @@ ArrayRef<PythonFunction> python_functions() {
       {"__rpow__", kReflected,
        [](Args a) { return reflected(a, [](const auto& x, const auto& y) { return pow(x, y); }); }},
       {"__rmatmul__", kReflected, [](Args a) { return one(matmul(a.tensor(1), a.tensor(0))); }},
-      {"where", "Tensor condition, Tensor? self=None, Tensor? other=None", where_function},
+      {"where", "Tensor self, Tensor? condition=None, Tensor? other=None", where_function},
       {"sum_to_size", "Tensor self, int[] size",
        [](Args a) { return one(sum_to_size(a.tensor(0), a.ints(1))); }},
       {"broadcast_tensors", "Tensor[] tensors",

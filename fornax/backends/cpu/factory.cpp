@@ -223,7 +223,8 @@ void copy_elements(const Tensor& to, const Tensor& from) {
   TensorImpl& target = *to.impl();
   uint16_t bits = target.flags & (kConjFlag | kNegFlag);
   bool same_bits = bits == (from.impl()->flags & (kConjFlag | kNegFlag));
-  if (to.dtype() == from.dtype() && same_bits && to.is_contiguous() && from.is_contiguous()) {
+  bool same_run = to.sizes() == from.sizes() && to.is_contiguous() && from.is_contiguous();
+  if (to.dtype() == from.dtype() && same_bits && same_run) {
     if (to.numel()) std::memmove(target.data(), from.impl()->data(), to.nbytes());
     return;
   }

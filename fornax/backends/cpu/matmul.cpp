@@ -57,6 +57,10 @@ Scalar factor(Args args, size_t i) { return args.has(i) ? args.number(i) : Scala
 void add_product_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   const Tensor &self = args.tensor(0), &out = outs[0];
   Scalar beta = factor(args, 3), alpha = factor(args, 4);
+  if (is_integral(out.dtype())) {  // the fraction is lost, as in PyTorch
+    beta = Scalar(beta.to_int());
+    alpha = Scalar(alpha.to_int());
+  }
   Gemm g = product_of(args.tensor(1), args.tensor(2), out);
   bool negated = g.alpha.re < 0;
   g.alpha = gemm_scalar(negated ? -alpha : alpha);
@@ -97,14 +101,32 @@ void linear_kernel(const KernelContext&, Args args, ArrayRef<Tensor> outs) {
   gemm(g);
 }
 
+// The product interface writes rows or columns of unit stride; any other output goes through a
+// temporary.
+bool takes_products(const Tensor& t) {
+  if (t.dim() < 2 || t.numel() == 0) return t.is_contiguous();
+  int64_t row = t.stride(-2), col = t.stride(-1);
+  return (col == 1 && row >= t.size(-1)) || (row == 1 && col >= t.size(-2));
+}
+
+template <KernelFn kernel>
+void into_matrix(const KernelContext& context, Args args, ArrayRef<Tensor> outs) {
+  const Tensor& out = outs[0];
+  bool plain = kernel == linear_kernel ? out.is_contiguous() : takes_products(out);
+  if (plain) return kernel(context, args, outs);
+  Tensor product = make_tensor(Meta(out.dtype(), out.sizes(), out.device()));
+  kernel(context, args, product);
+  copy_elements(out, product);
+}
+
 }  // namespace
 
 void register_matmul(const KernelTable& table) {
-  table.set(mm_op, product_kernel, kAnyStrides | kConjAware);
-  table.set(bmm_op, product_kernel, kAnyStrides | kConjAware);
-  table.set(addmm_op, add_product_kernel, kAnyStrides | kConjAware);
-  table.set(baddbmm_op, add_product_kernel, kAnyStrides | kConjAware);
-  table.set(linear_op, linear_kernel, kAnyStrides | kConjAware);
+  table.set(mm_op, into_matrix<product_kernel>, kAnyStrides | kConjAware);
+  table.set(bmm_op, into_matrix<product_kernel>, kAnyStrides | kConjAware);
+  table.set(addmm_op, into_matrix<add_product_kernel>, kAnyStrides | kConjAware);
+  table.set(baddbmm_op, into_matrix<add_product_kernel>, kAnyStrides | kConjAware);
+  table.set(linear_op, into_matrix<linear_kernel>, kAnyStrides | kConjAware);
 }
 
 }  // namespace fornax::cpu
