@@ -21,7 +21,8 @@ add_library(fornax_options INTERFACE)
 target_compile_features(fornax_options INTERFACE cxx_std_20)
 target_compile_options(
   fornax_options INTERFACE -Wall -Wextra -fvisibility-inlines-hidden -fno-plt
-                           $<$<CXX_COMPILER_ID:GNU>:-Wno-init-list-lifetime>)
+                           $<$<CXX_COMPILER_ID:GNU>:-Wno-init-list-lifetime>
+                           $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 target_include_directories(fornax_options INTERFACE "${PROJECT_SOURCE_DIR}")
 
 if(FORNAX_SANITIZE)

@@ -64,7 +64,7 @@ endfunction()
 
 file(GLOB test_entries CONFIGURE_DEPENDS LIST_DIRECTORIES true RELATIVE
      "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/tests/*")
-list(REMOVE_ITEM test_entries support samples install)
+list(REMOVE_ITEM test_entries support samples install records)
 foreach(entry IN LISTS test_entries)
   if(entry MATCHES "^(.*)_test\\.cpp$")
     set(area "${CMAKE_MATCH_1}")
@@ -84,4 +84,13 @@ if(FORNAX_INSTALL AND FORNAX_BUILD_SHARED AND NOT FORNAX_SANITIZE)
                    "-DSOURCE=${PROJECT_SOURCE_DIR}" "-DDEPS=${FORNAX_DEPS}" "-DCOMPILER=${CMAKE_CXX_COMPILER}" -P
                    "${PROJECT_SOURCE_DIR}/tests/install/run.cmake")
   set_tests_properties(install.outside_program PROPERTIES TIMEOUT 900)
+endif()
+
+# Recorded calls of another implementation, replayed by schema; what is carried here passes whole.
+file(GLOB record_files CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/records/*.jsonl.gz")
+if(record_files)
+  add_test(NAME records.replay
+           COMMAND fornax replay --exceptions "${PROJECT_SOURCE_DIR}/tests/records/exceptions.txt"
+                   ${record_files})
+  set_tests_properties(records.replay PROPERTIES ENVIRONMENT "${test_environment}" TIMEOUT 900)
 endif()

@@ -1,6 +1,5 @@
-// Trains a convolutional network on Fashion-MNIST, shows progress, saves a checkpoint, proves that
-// it loads, and draws the result. Ctrl-C saves and stops; --resume goes on from there as if nothing
-// had happened.
+// Trains a convolutional network on Fashion-MNIST, saves a checkpoint, proves that it loads, draws
+// the result. Ctrl-C saves and stops; --resume goes on as if nothing happened.
 #include <fornax/fornax.h>
 
 #include <atomic>
@@ -11,36 +10,23 @@
 
 #include "fornax/data/plot.h"
 #include "fornax/data/progress.h"
-
 using namespace fornax;
+using data::datasets::MNIST;
 
-// Two convolutions, two fully connected layers, 1.23 million parameters.
-struct NetImpl : nn::Module {
-  NetImpl() {
-    register_module("conv1", conv1);
-    register_module("conv2", conv2);
-    register_module("fc1", fc1);
-    register_module("fc2", fc2);
-    register_module("dropout", dropout);
-  }
+struct NetImpl : nn::Module {  // 1.23 million parameters
   Tensor forward(Tensor x) {
     x = max_pool2d(relu(conv1(x)), 2);  // [N, 1, 28, 28] -> [N, 32, 14, 14]
     x = max_pool2d(relu(conv2(x)), 2);  // -> [N, 64, 7, 7]
     x = relu(fc1(dropout(x.flatten(1))));
     return fc2(dropout(x));
   }
-  nn::Conv2d conv1{nn::Conv2dOptions(1, 32, 3).padding(1)},
-      conv2{nn::Conv2dOptions(32, 64, 3).padding(1)};
-  nn::Linear fc1{64 * 7 * 7, 384}, fc2{384, 10};
-  nn::Dropout dropout{0.3};
+  nn::Conv2d conv1{register_module("conv1", nn::Conv2d(nn::Conv2dOptions(1, 32, 3).padding(1)))};
+  nn::Conv2d conv2{register_module("conv2", nn::Conv2d(nn::Conv2dOptions(32, 64, 3).padding(1)))};
+  nn::Linear fc1{register_module("fc1", nn::Linear(64 * 7 * 7, 384))};
+  nn::Linear fc2{register_module("fc2", nn::Linear(384, 10))};
+  nn::Dropout dropout{register_module("dropout", nn::Dropout(0.3))};
 };
 FORNAX_MODULE(Net);
-
-static int64_t parameter_count(const nn::Module& module) {
-  int64_t n = 0;
-  for (const Tensor& p : module.parameters()) n += p.numel();
-  return n;
-}
 
 static std::atomic<bool> stop_requested{false};
 
@@ -49,17 +35,16 @@ struct Evaluation {
   std::vector<int64_t> confusion = std::vector<int64_t>(100, 0);  // [truth * 10 + prediction]
 };
 
-static Evaluation evaluate(Net& net, const data::datasets::MNIST& test) {
+static Evaluation evaluate(Net& net, const MNIST& test) {
   NoGradGuard no_grad;
   net->eval();
   Evaluation e;
-  int64_t correct = 0, n = test.images().size(0), step = 1000;
-  for (int64_t from = 0; from < n; from += step) {
-    int64_t count = std::min(step, n - from);
+  int64_t correct = 0, n = test.images().size(0), count = 1000;  // the test set is a multiple
+  for (int64_t from = 0; from < n; from += count) {
     Tensor predicted = net->forward(test.images().narrow(0, from, count)).argmax(1);
-    Tensor truth = test.targets().narrow(0, from, count).contiguous();
+    Tensor truth = test.targets().narrow(0, from, count);
     for (int64_t i = 0; i < count; ++i) {
-      int64_t t = truth.data_ptr<int64_t>()[i], p = predicted.data_ptr<int64_t>()[i];
+      int64_t t = truth[i].item<int64_t>(), p = predicted[i].item<int64_t>();
       ++e.confusion[size_t(t * 10 + p)];
       correct += t == p;
     }
@@ -70,60 +55,54 @@ static Evaluation evaluate(Net& net, const data::datasets::MNIST& test) {
 }
 
 int main(int argc, char** argv) try {
-  int64_t epochs = 6;
+  int64_t epochs = 6, first_epoch = 0, parameters = 0;
   bool resume = false;
   std::filesystem::path folder = "runs/fashion_mnist";
   for (int i = 1; i < argc; ++i) {
+    bool more = i + 1 < argc;
     if (!std::strcmp(argv[i], "--resume"))
       resume = true;
-    else if (!std::strcmp(argv[i], "--epochs") && i + 1 < argc)
+    else if (!std::strcmp(argv[i], "--epochs") && more)
       epochs = std::atoll(argv[++i]);
-    else if (!std::strcmp(argv[i], "--out") && i + 1 < argc)
+    else if (!std::strcmp(argv[i], "--out") && more)
       folder = argv[++i];
     else
-      return std::fprintf(stderr, "usage: fashion_mnist [--epochs N] [--out FOLDER] [--resume]\n"),
-             2;
+      return std::puts("usage: fashion_mnist [--epochs N] [--out FOLDER] [--resume]"), 2;
   }
   std::filesystem::create_directories(folder);
   std::string checkpoint_file = folder / "checkpoint.safetensors";
   std::signal(SIGINT, [](int) { stop_requested = true; });
 
   manual_seed(1);
-  data::datasets::FashionMNIST train, test(data::datasets::MNIST::Mode::kTest);
+  data::datasets::FashionMNIST train, test(MNIST::Mode::kTest);
   int64_t images = int64_t(*train.size());
   auto loader = data::make_data_loader(train.map(data::transforms::Stack<>()),
                                        data::DataLoaderOptions().batch_size(64).workers(1));
   Net net;
   optim::Adam adam(net->parameters(), optim::AdamOptions(1e-3));
-  std::printf("Fashion-MNIST: %lld training images, %zu test images; network of %lld parameters\n",
-              (long long)images, *test.size(), (long long)parameter_count(*net));
+  for (const Tensor& p : net->parameters()) parameters += p.numel();
+  std::printf("Fashion-MNIST: %lld training images, %lld test images; %lld parameters\n",
+              (long long)images, (long long)*test.size(), (long long)parameters);
 
-  int64_t first_epoch = 0;
   std::vector<double> losses;
   if (resume) {
-    serialize::Checkpoint saved = serialize::Checkpoint::load(checkpoint_file);
-    saved.get("net", *net).get("adam", adam).get("random", default_generator());
+    auto saved = serialize::Checkpoint::load(checkpoint_file);
     data::SamplerState position;
-    saved.get("loader", position);
-    loader->load_state(position);
+    saved.get("net", *net).get("adam", adam).get("random", default_generator());
+    loader->load_state((saved.get("loader", position), position));
     first_epoch = saved.get_integer("epoch");
     losses = saved.get_reals("losses");
-    std::printf("resumed from %s: epoch %lld, %zu steps done\n", checkpoint_file.c_str(),
-                (long long)first_epoch + 1, losses.size());
   }
   auto save = [&](int64_t epoch) {
     serialize::Checkpoint c;
-    c.put("net", *net)
-        .put("adam", adam)
-        .put("random", default_generator())
-        .put("loader", loader->state());
-    c.put("epoch", epoch).put("losses", losses).save(checkpoint_file);
+    c.put("net", *net).put("adam", adam).put("random", default_generator());
+    c.put("loader", loader->state()).put("epoch", epoch).put("losses", losses);
+    c.save(checkpoint_file);
   };
 
-  Evaluation result;
   for (int64_t epoch = first_epoch; epoch < epochs; ++epoch) {
-    for (auto& group : adam.param_groups())
-      group.options().set_lr(epoch < epochs / 2 ? 1e-3 : epoch + 1 < epochs ? 4e-4 : 1e-4);
+    double lr = epoch < 3 ? 1e-3 : epoch < 5 ? 4e-4 : 1e-4;
+    for (auto& group : adam.param_groups()) group.options().set_lr(lr);
     ProgressBar bar(str("epoch ", epoch + 1, "/", epochs), images);
     double loss_sum = 0;
     int64_t seen = 0, correct = 0;
@@ -140,33 +119,27 @@ int main(int argc, char** argv) try {
       seen += n;
       bar.update(int64_t(loader->state().position), loss_sum / double(seen),
                  double(correct) / double(seen));
-      if (stop_requested) {
-        save(epoch);
-        std::printf("\nstopped; continue with --resume (checkpoint: %s)\n",
-                    checkpoint_file.c_str());
-        return 0;
-      }
+      if (!stop_requested) continue;
+      save(epoch);
+      std::printf("\nstopped; continue with --resume (%s)\n", checkpoint_file.c_str());
+      return 0;
     }
     bar.finish();
-    result = evaluate(net, test);
-    std::printf("epoch %lld: test accuracy %.2f %%\n", (long long)epoch + 1, 100 * result.accuracy);
+    std::printf("epoch %lld: test accuracy %.2f %%\n", (long long)epoch + 1,
+                100 * evaluate(net, test).accuracy);
     save(epoch + 1);
   }
 
   Net reloaded;
   serialize::Checkpoint::load(checkpoint_file).get("net", *reloaded);
-  Evaluation again = evaluate(reloaded, test);
-  if (first_epoch < epochs && again.accuracy != result.accuracy)
-    throw std::runtime_error("the reloaded network gives another accuracy");
+  Evaluation trained = evaluate(net, test), again = evaluate(reloaded, test);
+  FX_CHECK(trained.accuracy == again.accuracy, kInternal, "the reloaded network differs");
   std::printf("checkpoint %s reloaded: same test accuracy\n", checkpoint_file.c_str());
-
   std::vector<double> steps(losses.size());
   for (size_t i = 0; i < steps.size(); ++i) steps[i] = double(i + 1);
-  LineChart chart{
-      "Training loss",
-      "step",
-      "cross-entropy",
-      {{"each step", steps, losses, false, true}, {"smoothed", steps, smooth(losses, 0.98)}}};
+  Series raw{"each step", steps, losses, false, true};
+  Series smoothed{"smoothed", steps, smooth(losses, 0.98)};
+  LineChart chart{"Training loss", "step", "cross-entropy", {raw, smoothed}};
   std::string picture = folder / "result.png";
   write_training_picture(picture, chart,
                          {"Confusion on the test images", train.classes(), again.confusion});

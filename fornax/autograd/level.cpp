@@ -130,7 +130,7 @@ void GradInterp::process(Call& call) {
 }
 
 void GradInterp::process_custom(CustomCall& call) {
-  CustomCall inner{call.function, {}, {}, {}};
+  CustomCall inner{call.function, {}, {}, {}, {}, {}, {}};
   for (const Tensor& t : call.inputs) inner.inputs.push_back(unwrap_tensor(t, level));
   {
     Lower down(*this);

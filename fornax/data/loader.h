@@ -104,7 +104,9 @@ class DataLoader {
     sampler_->set_state(state);
     start_ = sampler_->state();
     delivered_ = 0;
-    resumed_ = true;
+    // A finished epoch is followed by a new one.
+    auto size = dataset_.size();
+    resumed_ = !size || state.position < *size;
   }
   const DataLoaderOptions& options() const { return options_; }
   const D& dataset() const { return dataset_; }

@@ -292,9 +292,10 @@ void linear_vjp(Vjp& v) {
   }
   if (v.need(1)) {
     Tensor x = v.in(0);
-    int64_t features = x.size(-1);
+    int64_t features = x.size(-1), count = 1;
+    for (int64_t d = 0; d + 1 < x.dim(); ++d) count *= x.sizes()[size_t(d)];
     if (x.is_complex()) x = x.conj();
-    Tensor rows = x.reshape({features ? x.numel() / features : 0, features});
+    Tensor rows = x.reshape({count, features});
     if (matrix) {
       int64_t outs = v.meta(1).sizes[0];
       v.set(1, mm(g.reshape({rows.size(0), outs}).t(), rows));

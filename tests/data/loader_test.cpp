@@ -107,6 +107,17 @@ TEST(Loader, GoesOnWhereItStood) {
   }
 }
 
+TEST(Loader, AFinishedEpochIsFollowedByANewOne) {
+  manual_seed(5);
+  auto first = make(12, 5, 1);
+  targets_of_epoch(first);
+  SamplerState end = first->state();
+  EXPECT_EQ(end.position, 12u);
+  auto second = make(12, 5, 1);
+  second->load_state(end);
+  EXPECT_EQ(targets_of_epoch(second).size(), 12u);
+}
+
 TEST(Loader, ErrorsReachTheLoop) {
   for (size_t workers : {0, 2}) {
     auto loader = make_data_loader<samplers::SequentialSampler>(

@@ -20,8 +20,9 @@ template <class F, class... A>
   Tensors eager_inputs;
   for (const Tensor& t : inputs) eager_inputs.push_back(t.clone());
   std::vector<Tensor> got = graph::run(g, inputs);
-  size_t i = 0;
-  std::tuple<std::decay_t<A>...> rebuilt{(void(args), eager_inputs[i++])...};
+  size_t next = 0;
+  auto take = [&](const auto&) { return eager_inputs[next++]; };
+  std::tuple<std::decay_t<A>...> rebuilt{take(args)...};
   Tensors want = flatten_tree(std::apply(f, rebuilt));
   if (got.size() != want.size()) return ::testing::AssertionFailure() << "other number of results";
   for (size_t k = 0; k < want.size(); ++k)

@@ -171,7 +171,7 @@ TEST(Index, Puts) {
       {7, 2, 3, 8}));
   auto program = [&](const Inputs& v) {
     Tensor y = v[0] * 1.0;
-    y.index_put_({twice, Slice(0, 2)}, v[1]);
+    y.index_put_({ints({3}, {2, 0, 1}), Slice(0, 2)}, v[1]);  // distinct places
     Tensor z = index_put(y, ints({2}, {2, 2}), v[1].slice(0, 0, 2).sum(1, true), true);
     return z.put(ints({2}, {1, 5}), v[1].select(0, 0), true)
         .masked_scatter(bools({3}, {0, 0, 1}), v[1]);

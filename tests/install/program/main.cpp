@@ -1,10 +1,16 @@
 // A program outside the project, built against the installed package.
-#include <fornax/base/dtype.h>
+#include <fornax/fornax.h>
 
+#include <cmath>
 #include <cstdio>
 
 int main() {
-  const auto name = fornax::name_of(fornax::promote_types(fornax::kInt64, fornax::kFloat32));
-  std::printf("%.*s\n", static_cast<int>(name.size()), name.data());
-  return name == "float32" ? 0 : 1;
+  fornax::manual_seed(3);
+  auto x = fornax::randn({8, 3}).requires_grad_();
+  auto w = fornax::ones({3, 2});
+  auto loss = (x.matmul(w).relu() - 1).pow(2).mean();
+  loss.backward();
+  auto sum = (fornax::ones({2, 2}) + fornax::ones({2, 2})).sum().item<float>();
+  std::printf("%g %g %g\n", loss.item<double>(), x.grad().abs().sum().item<double>(), sum);
+  return sum == 8 && x.grad().sizes() == x.sizes() && std::isfinite(loss.item<double>()) ? 0 : 1;
 }
