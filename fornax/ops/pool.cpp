@@ -223,6 +223,8 @@ Dims spread(std::string_view name, const char* what, IntArrayRef values, int64_t
     out.push_back(values.size() == 1 ? values[0] : values[size_t(d)]);
   FX_CHECK(!any_below(out, least), kValue, name, ": ", what, " must be at least ", least, ", got ",
            values);
+  for (int64_t v : out)
+    FX_CHECK(v <= (int64_t(1) << 31), kValue, name, ": ", what, " is out of range: ", values);
   return out;
 }
 

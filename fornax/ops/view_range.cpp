@@ -162,8 +162,12 @@ Dims read_ints(const Tensor& t) {
   return values;
 }
 
+// More pieces than this can only be a mistake, and would exhaust memory.
+constexpr int64_t kMaxPieces = int64_t(1) << 24;
+
 void split_sections(Call& c, const Tensor& x, int64_t sections, int64_t dim) {
   FX_CHECK(sections > 0, kValue, c.op.name(), ": expected 1 or more sections, got ", sections);
+  FX_CHECK(sections <= kMaxPieces, kValue, c.op.name(), ": ", sections, " sections are too many");
   int64_t n = x.size(dim), small = n / sections, larger = n % sections, at = 0;
   c.outs.clear();
   for (int64_t i = 0; i < sections; ++i) {

@@ -103,7 +103,7 @@ Arg list_arg(PreparedCall& call, const RecordList& list, const Param& param, boo
 }
 
 Arg tensor_arg(PreparedCall& call, const RecordTensor& t, const Param& param, bool with_grad) {
-  if (param.type != "Tensor") {
+  if (param.type != "Tensor" && (param.list || t.tensor.sizes.empty())) {
     Tensor value = to_tensor(t);
     if (param.list) {  // a tensor of indices where ATen has an overload for it
       auto& list = call.storage.ints.emplace_back();

@@ -88,13 +88,28 @@ void pool_average_backward_kernel(const KernelContext&, Args args, ArrayRef<Tens
   avg_pool_backward(p, g.impl()->data(), outs[0].impl()->data());
 }
 
+// Results are dense in one of the two layouts; any other target gets a copy of them.
+template <KernelFn kernel>
+void into_dense(const KernelContext& context, Args args, ArrayRef<Tensor> outs) {
+  bool dense = true;
+  for (const Tensor& t : outs) dense = dense && (t.is_contiguous() || is_channels_last(t));
+  // Several results lie alike.
+  for (const Tensor& t : outs) dense = dense && t.is_contiguous() == outs[0].is_contiguous();
+  if (dense) return kernel(context, args, outs);
+  Tensors plain;
+  for (const Tensor& t : outs) plain.push_back(make_tensor(Meta(t.dtype(), t.sizes(), t.device())));
+  kernel(context, args, plain);
+  for (size_t i = 0; i < outs.size(); ++i) copy_elements(outs[i], plain[i]);
+}
+
 }  // namespace
 
 void register_pooling(const KernelTable& table) {
-  table.set(pool_max_op, pool_max_kernel, kAnyStrides | kConjAware);
-  table.set(pool_max_backward_op, pool_max_backward_kernel, kAnyStrides | kConjAware);
-  table.set(pool_average_op, pool_average_kernel, kAnyStrides | kConjAware);
-  table.set(pool_average_backward_op, pool_average_backward_kernel, kAnyStrides | kConjAware);
+  table.set(pool_max_op, into_dense<pool_max_kernel>, kAnyStrides | kConjAware);
+  table.set(pool_max_backward_op, into_dense<pool_max_backward_kernel>, kAnyStrides | kConjAware);
+  table.set(pool_average_op, into_dense<pool_average_kernel>, kAnyStrides | kConjAware);
+  table.set(pool_average_backward_op, into_dense<pool_average_backward_kernel>,
+            kAnyStrides | kConjAware);
 }
 
 }  // namespace fornax::cpu

@@ -9,20 +9,12 @@
 namespace fornax::FX_ISA_NS {
 namespace {
 
-#define FX_MATH(X)                                                                        \
-  X(Exp, exp)                                                                             \
-  X(Exp2, exp2)                                                                           \
-  X(Expm1, expm1)                                                                         \
-  X(Log, log)                                                                             \
-  X(Log1p, log1p)                                                                         \
-  X(Log2, log2)                                                                           \
-  X(Log10, log10)                                                                         \
-  X(Sinh, sinh)                                                                           \
-  X(Cosh, cosh)                                                                           \
-  X(Tanh, tanh)                                                                           \
-  X(Asin, asin)                                                                           \
-  X(Acos, acos) X(Atan, atan) X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Erf, erf) \
-      X(Erfc, erfc)
+// clang-format off
+#define FX_MATH(X)                                                                      \
+  X(Exp, exp) X(Exp2, exp2) X(Expm1, expm1) X(Log, log) X(Log1p, log1p) X(Log2, log2)   \
+  X(Log10, log10) X(Sinh, sinh) X(Cosh, cosh) X(Tanh, tanh) X(Asin, asin) X(Acos, acos) \
+  X(Atan, atan) X(Asinh, asinh) X(Acosh, acosh) X(Atanh, atanh) X(Erf, erf) X(Erfc, erfc)
+// clang-format on
 #define FX_STRUCT(name, function)       \
   struct name {                         \
     template <class T>                  \
