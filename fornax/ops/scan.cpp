@@ -91,13 +91,15 @@ void logcumsumexp_vjp(Vjp& v) {
   Tensor x = v.in(0), result = v.out(0), g = v.grad();
   int64_t dim = v.args().integer(1);
   if (x.numel() == 0) return v.set(0, g);
-  auto part = [&](const Tensor& weight) {
-    Tensor terms = weight.log().sub(result);
-    Tensor sum = reversed(terms, dim, [&](const Tensor& t) { return t.logcumsumexp(dim); });
+  // Logarithms of what is absent are the lowest finite number: minus infinity would meet itself.
+  double lowest = x.dtype() == kHalf ? -65504.0 : x.dtype() == kDouble ? -1e300 : -1e38;
+  auto part = [&](const Tensor& mask, const Tensor& magnitude) {
+    Tensor logs = where(mask, where(mask, magnitude, ones_like(g)).log(), full_like(g, lowest));
+    Tensor sum =
+        reversed(logs.sub(result), dim, [&](const Tensor& t) { return t.logcumsumexp(dim); });
     return sum.add(x).exp();
   };
-  Tensor zero = zeros_like(g);
-  Tensor positive = part(where(g.gt(0), g, zero)), negative = part(where(g.lt(0), g.neg(), zero));
+  Tensor positive = part(g.gt(0), g), negative = part(g.lt(0), g.neg());
   v.set(0, positive.sub(negative));
 }
 
