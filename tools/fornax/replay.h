@@ -10,7 +10,6 @@ struct ReplayOptions {
   std::vector<std::string> files;
   std::string exceptions;  // file of "case reason" lines; these records are skipped
   bool verbose = false;    // the first difference of each failure
-  std::string only;        // "forward", "vjp", "jvp" or empty for all
   double seconds_per_record = 20;
 };
 // Prints per operator and in total; the last line is "N passed, M failed, K skipped". 0 only if
