@@ -35,7 +35,7 @@ Dtype combine(Dtype higher, Dtype lower) {
 
 // Strides of the result as TensorIterator would choose: the operands' order of dimensions, first
 // operand first.
-Dims preserved_strides(const Op& op, Args args, const Dims& sizes) {
+Dims preserved_strides(Args args, const Dims& sizes) {
   SmallVec<const Tensor*, 4> operands;
   bool all_contiguous = true;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -43,7 +43,6 @@ Dims preserved_strides(const Op& op, Args args, const Dims& sizes) {
     operands.push_back(args[i].t);
     all_contiguous = all_contiguous && args[i].t->is_contiguous();
   }
-  (void)op;
   if (all_contiguous || sizes.size() < 2) return {};
   // All operands of full size with the same dense strides: keep them as they are.
   const Tensor& first = *operands[0];
@@ -195,7 +194,7 @@ void pointwise_infer(Infer& f) {
   m.dtype = result_dtype(f.op.pointwise.promote, common);
   m.device = common_device(f.op, f.args);
   m.sizes = pointwise_sizes(f.op, f.args);
-  m.strides = preserved_strides(f.op, f.args, m.sizes);
+  m.strides = preserved_strides(f.args, m.sizes);
   f.outs.push_back(std::move(m));
   for (int k = 1; k < f.op.n_returns; ++k) f.outs.push_back(Meta(f.outs[0]));
 }
